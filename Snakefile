@@ -29,11 +29,6 @@ onerror:
     respeed.fail(RESPEED)
 
 
-wildcard_constraints:
-    # Only these machines' records can be made here; those of others are inputs and nothing more.
-    machine="|".join(RESPEED.measured),
-
-
 report: "report/captions/workflow.rst"
 
 

@@ -3,14 +3,13 @@
 ./run python bench/limits.py cd1       a CD-1 step over its five bare products; every size and backend, 1 and all cores
 ./run python bench/limits.py patches   the overlapping-patches step over its five stacks of products, likewise
 ./run python bench/limits.py gpu       on a CUDA device, for every size of the RBM table and precision: a CD-1 step
-                                       over its five bare products, the step asked for operation by operation over the
-                                       same as a graph, and steps on examples that come from pinned memory meanwhile
+                                       over its five bare products, and the step asked for operation by operation
+                                       over the same as a graph
 """
 
 import argparse
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,17 @@ from paired import Comparison, Step, compare, paired_ratio
 from respeed.backends import Backend, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.blas import gemm
-from respeed.machine.lock import machine_lock
+from respeed.machine.process import machine_lock
 from respeed.model import Case
 from respeed.workloads import Workload, make_workload
 from respeed.workloads.matmul import Cd1Products
 from respeed.workloads.patches import Patches
-from respeed.workloads.rbm import CHUNK, CHUNKS, Rbm
+from respeed.workloads.rbm import BATCHES, Rbm
 
 BACKENDS = ("numpy", "torch")
 GPU_PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-# Steps between two waits for the device: whole rounds of both the mini-batches and the chunks of streamed ones.
-GPU_STEPS, GPU_PAIRS = 2 * CHUNK * CHUNKS, 9
+# Steps between two waits for the device: whole rounds of the mini-batches.
+GPU_STEPS, GPU_PAIRS = 12 * BATCHES, 9
 
 
 def five_products(backend: Backend, workload: Any) -> Step:
@@ -113,7 +112,6 @@ def on_gpu() -> None:
             others = {
                 "step / products": (ours, many_steps(backend, products)),
                 "plain / graph": (many_steps(plain, rbm), ours),
-                "with copies": (many_steps(backend, replace(rbm, examples="streamed")), ours),
             }
             for name, (one, other) in others.items():
                 print(f"  {case.name:<12} {precision} {name:<16} {paired_ratio(one, other, GPU_PAIRS)}", flush=True)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 
 from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_values
 from respeed.machine.cpu import usable_cores
-from respeed.machine.lock import machine_lock
-from respeed.machine.process import bind, child_environment
-from respeed.timing import seconds_now
+from respeed.machine.process import bind, child_environment, machine_lock
+from respeed.measure.timing import seconds_now
 
 PAIRS = 15
 # A run of one contestant lasts at least so long, in as many steps as that takes.

@@ -150,12 +150,11 @@ RBM_PEERS: tuple[tuple[str, str, Callable[[Rbm, Inputs], Step]], ...] = (
 
 # ---- a multi-layer perceptron: the same arithmetic as ours, and the same parameters in the end
 
-ACTIVATIONS = {"tanh": torch.nn.Tanh, "sigmoid": torch.nn.Sigmoid, "relu": torch.nn.ReLU}
+ACTIVATIONS = {"tanh": torch.nn.Tanh, "sigmoid": torch.nn.Sigmoid}
 # f(z), and f'(z) by a = f(z).
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tanh": (np.tanh, lambda a: 1 - a**2),
     "sigmoid": (lambda z: 1 / (1 + np.exp(-z)), lambda a: a * (1 - a)),
-    "relu": (lambda z: np.maximum(z, 0), np.sign),
 }
 
 

@@ -6,10 +6,11 @@
 import numpy as np
 from numba import get_num_threads
 
+from respeed.data import natural_patches
 from respeed.inputs.papers import load_papers
 from respeed.kernels.sparse import coordinate_descent, make_workspaces
 from respeed.model import Case
-from respeed.workloads.sparse_coding import patches_and_bases
+from respeed.workloads.sparse_coding import DATA_SEED
 
 HALVINGS = 30
 
@@ -24,7 +25,7 @@ def share(gram: np.ndarray, correlations: np.ndarray, penalty: float) -> float:
 def find(case: Case) -> tuple[float, float, float]:
     """The penalty to four digits, and the share it gives for the first batch and for all patches."""
     given = {name: int(value) for name, value in case.parameters.items()}
-    x, bases = patches_and_bases(given["bases"], given["side"], given["patches"])
+    bases, x = np.split(natural_patches(given["bases"] + given["patches"], given["side"], DATA_SEED), [given["bases"]])
     gram, correlations = bases @ bases.T, x @ bases.T
     first = correlations[: given["batch"]]
     low, high = 0.0, float(np.abs(first).max())

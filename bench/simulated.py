@@ -28,7 +28,7 @@ from respeed.analysis.speedups import Samples, compare_machines, make_speedups
 from respeed.inputs.config import Preset
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.machine.description import describe_machine
+from respeed.machine import describe_machine
 from respeed.model import Case, Claim
 from respeed.protocol import REAL, Block
 from respeed.records import SCHEMA, Record, Result, Start, Warmup

@@ -23,7 +23,7 @@ from simulated import CLAIMS, PAPERS, PROFILES, RBM, SCENARIOS, Noise, simulate,
 from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
 from respeed.analysis.estimates import estimate_values
 from respeed.analysis.rounds import read_rounds
-from respeed.machine.lock import machine_lock
+from respeed.machine.process import machine_lock
 from respeed.measure.order import Asked, Order
 from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, TimingProtocol

@@ -16,6 +16,8 @@ from respeed.machine.cpu import usable_cores
 from respeed.records import Record
 from tests import made
 
+# XLA reads them when JAX is loaded: as in a measuring process, it takes one thread, and of a GPU what programs need.
+os.environ |= {"PJRT_NPROC": "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
 hypothesis.settings.register_profile("respeed", deadline=None, max_examples=30)
 hypothesis.settings.load_profile("respeed")

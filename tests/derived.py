@@ -1,6 +1,5 @@
 """Tables derived from records that tests make up."""
 
-import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, make_speedups
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.model import Case, Paper, PublishedRow
+from respeed.model import Case, Paper
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.table import Table
 from respeed.records import Description, Record
@@ -156,11 +155,3 @@ VERDICT = {
 def claims_frame(*changed: Mapping[str, Any]) -> pd.DataFrame:
     """A row of claims.csv for each of these changes of VERDICT."""
     return make_frame([VERDICT | one for one in changed], "claims")
-
-
-def changed(row: PublishedRow, **fields: Any) -> PublishedRow:
-    """The published row with other facts; what its file left out is not asked for again."""
-    other = copy.copy(row)
-    for name, value in fields.items():
-        object.__setattr__(other, name, value)
-    return other

@@ -123,8 +123,9 @@ def record_of(start: dict[str, Any], *results: dict[str, Any], machine: str = "b
 def write_lines(start: dict[str, Any], *results: dict[str, Any], machine: str = "box") -> None:
     """Write a record of these lines under the working directory."""
     path = new_record(machine, start["profile"]["name"], start["smoke"], start["started"])
-    for line in (start, *results):
-        append_line(path, line)
+    append_line(path, Start, start)
+    for result in results:
+        append_line(path, Result, result)
 
 
 def write_machines(

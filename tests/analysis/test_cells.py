@@ -121,7 +121,7 @@ def test_a_case_that_two_tables_have_is_measured_once_and_stands_in_both() -> No
 def test_a_table_with_a_ladder_of_threads_has_its_rows_alone_and_no_other_table_has_them() -> None:
     papers = load_papers(["machine"])
     scaling = papers["machine"].experiments["scaling"]
-    ladder = OPENBLAS | {"profile": "openblas-all-t2", "threads": 2}
+    ladder = OPENBLAS | {"profile": "openblas-all-t2", "threads": 2, "ladder": True}
     records = [*seven(0.1, **ladder, case=scaling.cases[0]), *seven(0.1, **ALL, case=scaling.cases[0])]
     cells, _, rounds, _ = frames_of(records, papers | PAPERS)
     for timed in (cells[cells["seconds"].notna()], rounds):

@@ -40,7 +40,7 @@ def claim(test: str, row: str = "gpu", over: tuple[str, ...] = CPUS, threads: in
 
 def judge(records: Records, one: Claim) -> list[Any]:
     """The claim as a whole, then its cases."""
-    return [*claims_of(records, {"raina2009": dataclasses.replace(PAPER, claims=(one,))}).values()]
+    return [*claims_of(records, {"raina2009": dataclasses.replace(PAPER, claims={one.name: one})}).values()]
 
 
 PRINTED_BY_CORES = (563 / 497, 3638 / 2987, 172803 / 93586, 223741 / 125381)
@@ -198,7 +198,7 @@ def test_two_speedups_that_are_printed_as_one_number_are_no_range() -> None:
     alike = {place: Printed(10.0, "10") for place in PAPER.speedups if place[1] != "576x1024"}
     times = {(*place[:2], row): Printed(value, "") for place in PAPER.speedups for row, value in
              (("gpu", 1.0), *((cpu, 10.001 if place[1] == "576x1024" else 10.0) for cpu in CPUS))}  # fmt: skip
-    paper = dataclasses.replace(PAPER, published=times, speedups=alike, claims=(claim("each"),))
+    paper = dataclasses.replace(PAPER, published=times, speedups=alike, claims={"it": claim("each")})
     found = claims_of(like_the_paper(1, 1, 1, 1), {"raina2009": paper})["it", ""]
     assert found.published in ("10x", "10.0x")
 

@@ -25,14 +25,13 @@ from tests.derived import (
     STEPS,
     Records,
     case_of,
-    changed,
     frames_of,
     noisy,
     seven,
 )
 from tests.made import make_record
 
-BARE = replace(PAPER, rows=tuple(changed(row, hardware=None) for row in PAPER.rows))
+BARE = replace(PAPER, rows={name: replace(row, hardware=None) for name, row in PAPER.rows.items()})
 positive = st.floats(1e-6, 1e15)
 
 

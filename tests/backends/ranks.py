@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from respeed.workloads import Arrays, Row
-from respeed.workloads.convnet import Net
+from respeed.workloads.convnet import _Net
 from respeed.workloads.data_parallel import DataParallel, _Layers
 
 
@@ -15,7 +15,7 @@ class _Wrong(_Layers):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         if self.how == "alone":
-            Net.prepare_torch(self, a, row)
+            _Net.prepare_torch(self, a, row)
         else:
             super().prepare_torch(a, row)
 

@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,15 +34,21 @@ def bare(of: type, kind: str, dtype: torch.dtype = torch.float32) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("count", "index", "reason"),
-    [(2, 1, None), (2, None, None), (1, 1, "no CUDA device 1: there is 1"), (2, 5, "no CUDA device 5: there are 2")],
+    ("count", "device", "reason", "current"),
+    [
+        (2, "cuda:1", "this CUDA device has no bf16", [1]),  # as the device itself says, which is the current one
+        (2, "cuda", "this CUDA device has no bf16", []),
+        (1, "cuda:1", "no CUDA device 1: there is 1", []),
+        (2, "cuda:5", "no CUDA device 5: there are 2", []),
+    ],
 )
-def test_a_device_is_there_if_torch_counts_so_many(
-    monkeypatch: pytest.MonkeyPatch, count: int, index: int | None, reason: str | None
+def test_a_device_is_there_if_torch_counts_so_many_and_is_asked_what_it_can_do(
+    count: int, device: str, reason: str, current: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_devices(monkeypatch, count)
-    found = backend.missing("cuda", index)
-    assert found is None if reason is None else (found or "").startswith(reason)
+    chosen = with_devices(monkeypatch, count, is_bf16_supported=lambda including_emulation: False)
+    with pytest.raises(NotMeasurable, match=f"^{reason}"):
+        make_backend("torch", device=device, precision="bf16", threads=1, seed=1)
+    assert chosen == current
 
 
 def test_a_device_that_torch_cannot_use_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,13 +82,6 @@ def test_a_device_whose_small_product_is_wrong_or_fails_cannot_be_used(
     }
 
 
-def test_what_a_device_can_do_is_asked_of_the_one_that_the_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = with_devices(monkeypatch, 2, is_bf16_supported=lambda including_emulation: False)
-    with pytest.raises(NotMeasurable, match="this CUDA device has no bf16"):
-        make_backend("torch", device="cuda:1", precision="bf16", threads=1, seed=1)
-    assert chosen == [1]
-
-
 def test_a_device_has_what_metal_lets_a_program_have_or_all_where_it_does_not_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -106,7 +106,6 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
     monkeypatch.setattr(fused, "compile_for", Mock(side_effect=error))
-    monkeypatch.setenv("TRITON_INTERPRET", "0")
     made = bare(backend.OnCuda, "cuda")
     if error in (NO_COMPILER, NO_CACHE):
         assert made._compile() == f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
@@ -115,22 +114,14 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
             made._compile()
     for dtype in (torch.float64, torch.bfloat16):
         assert bare(backend.OnCuda, "cuda", dtype)._compile() == "torch"
-    monkeypatch.setenv("TRITON_INTERPRET", "1")  # not in a measurement
-    assert made._compile() == "torch: TRITON_INTERPRET is set"
 
 
-def test_no_garbage_is_collected_while_a_step_is_captured() -> None:
-    class Knot:
-        def __init__(self) -> None:
-            self.itself = self
-
-        def __del__(self) -> None:
-            gone.append(gc.isenabled())
-
-    gone: list[bool] = []
-    Knot()
+def test_garbage_is_collected_before_a_step_is_captured_and_not_meanwhile() -> None:
+    knot = Mock()
+    knot.itself, alive = knot, weakref.ref(knot)
+    del knot
     with no_garbage():
-        assert gone == [True]
+        assert alive() is None
         assert not gc.isenabled()
     assert gc.isenabled()
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from respeed.cli.main import build_parser, main
+from respeed.cli import build_parser, main
 from tests.conftest import Project
 
 COMMANDS = ["measure", "report", "status", "claims", "doctor", "check", "new", "export", "import"]
@@ -30,7 +30,7 @@ COMMANDS = ["measure", "report", "status", "claims", "doctor", "check", "new", "
         ),
         (
             "measure --profiles torch-2",
-            "respeed: --config: profiles: no hardware profile 'torch-2' (did you mean torch-",
+            "respeed: --config: profiles.0: no hardware profile 'torch-2' (did you mean torch-",
         ),
         ("measure --config preset", "respeed: --config: 'preset' must be of the form KEY=VALUE, such as preset=smoke"),
         ("chek --all", "respeed: no command 'chek' (did you mean check?); there are: check, claims, doctor, export"),
@@ -70,7 +70,7 @@ def test_every_command_explains_itself_by_an_example(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("command", ["check", "--help"])
 def test_what_only_reads_files_loads_no_numerical_library(command: str) -> None:
-    code = f"import sys; from respeed.cli import main; main.main(['{command}'])"
+    code = f"import sys; from respeed.cli import main; main(['{command}'])"
     heavy = "import atexit, sys; atexit.register(lambda: print({'torch', 'pandas', 'numba', 'numpy'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", f"{heavy}\n{code}"], text=True, capture_output=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
@@ -93,7 +93,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-m", "respeed", "check"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "respeed.cli", "check"], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from respeed.cli.files import KINDS, PLACEHOLDER
-from respeed.cli.main import main
+from respeed.cli import main
+from respeed.files import KINDS, PLACEHOLDER
 from tests.conftest import ROOT, Project
 
 PRODUCTS = ("experiments=matmul", "papers=raina2009")

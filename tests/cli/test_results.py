@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.cli.main import main
+from respeed.cli import main
 from respeed.records import write_description
 from tests.made import HARDWARE, description, write_machines
 

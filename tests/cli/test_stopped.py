@@ -14,7 +14,7 @@ from tests.signals import STOPPED, hear_all
 SCRIPT = """
 import os, sys, time, types
 from pathlib import Path
-from respeed.cli import main
+from respeed import cli
 from respeed.paths import write_text
 
 def flush(descriptor):
@@ -23,8 +23,8 @@ def flush(descriptor):
 
 os.fsync = flush
 write = lambda **_: write_text(Path("record.json"), "new")
-sys.modules["respeed.cli.results"] = types.SimpleNamespace(show_claims=write)
-sys.exit(main.main())
+sys.modules["respeed.commands"] = types.SimpleNamespace(show_claims=write)
+sys.exit(cli.main())
 """
 
 

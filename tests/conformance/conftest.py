@@ -5,7 +5,6 @@ from collections.abc import Generator
 import pytest
 
 from respeed.errors import NotMeasurable
-from tests.pretended_gpu.environment import is_pretended
 
 
 @pytest.hookimpl(wrapper=True)
@@ -17,12 +16,5 @@ def pytest_runtest_call() -> Generator[None, None, None]:
 
 
 @pytest.fixture
-def provokes() -> Generator[None, None, None]:
+def provokes() -> None:
     """For tests that ask a device for what it must refuse: the pretended one does not fail them for it."""
-    if not is_pretended():
-        yield
-        return
-    from tests.pretended_gpu.device import forgiving
-
-    with forgiving():
-        yield

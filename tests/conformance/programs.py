@@ -1,5 +1,6 @@
 """What the suite runs: test cases of every workload, the smoke sizes of every paper, and places to run them on."""
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
@@ -20,13 +21,25 @@ from respeed.workloads.arrays import largest_error
 
 WORKLOADS = tuple(workloads())
 # XLA takes up to seconds to compile a step. By default these alone are tried, in fp32; `-m slow` tries all.
-QUICK_ON_JAX = {"autoencoder", "cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
+QUICK_ON_JAX = {"cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
+
+
+SIZES = ("smoke", "odd")
+# What a test case gives where its workload does not say otherwise: of whole numbers one after another, of texts the
+# first or the last, and 0.1.
+WHOLE = {"smoke": (16, 24, 8, 12), "odd": (181, 193, 163, 167)}
 
 
 def case_of(workload: str, size: str, /, **changed: Any) -> Case:
     """Return the workload's own test case of that size, smoke or odd, with some parameters changed."""
-    name = "-".join([size, *map(str, changed.values())])
-    return Case(name, workload, {**workloads()[workload].tests[size], **changed})
+    facts, which = workloads()[workload], SIZES.index(size)
+    own, whole = {name: values[which] for name, values in facts.tests.items()}, itertools.cycle(WHOLE[size])
+    usual: dict[str, Any] = {
+        name: next(whole) if kind == "whole" else kind[-which] if isinstance(kind, tuple) else 0.1
+        for name, kind in facts.parameters.items()
+        if name not in own
+    }
+    return Case("-".join([size, *map(str, changed.values())]), workload, usual | own | changed)
 
 
 def _cases_of_papers() -> Iterator[Case]:
@@ -41,7 +54,7 @@ def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
     return case.workload, frozenset(texts)
 
 
-SMOKE, ODD = ([case_of(name, size) for name in WORKLOADS] for size in ("smoke", "odd"))
+SMOKE, ODD = ([case_of(name, size) for name in WORKLOADS] for size in SIZES)
 OWN = [*SMOKE, *ODD]
 CASES = [*OWN, *_cases_of_papers()]
 # A paper's cases that do as others before them, at other sizes: by default these are not tried, with `-m slow` all are.

@@ -1,4 +1,4 @@
-"""What accelerators do otherwise: steps as graphs, examples copied beside the computing, memory of their own."""
+"""What accelerators do otherwise: steps as graphs, and memory of their own."""
 
 import gc
 from collections.abc import Iterator
@@ -13,14 +13,10 @@ from respeed.inputs.registry import runs
 from respeed.measure.case import make_bench, measure_case
 from respeed.measure.order import Asked
 from respeed.model import Case
-from respeed.workloads import rbm
-from tests.conformance.programs import ODD, Place, build, case_of, make, name_of, numbers_of, places, steps
+from tests.conformance.programs import ODD, Place, build, case_of, make, name_of, numbers_of, steps
 from tests.orders import order_of
-from tests.pretended_gpu.environment import is_pretended
 
 MIB = 2**20
-# Of a product that holds up what comes after it. The pretended device works in an order of its own anyhow.
-SIDE = 64 if is_pretended() else 2048
 GPUS = [pytest.param(Place("torch", "cuda", one), id=one, marks=pytest.mark.gpu) for one in ("fp32", "bf16")]
 
 
@@ -55,16 +51,9 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(made: Any, case: Case) -> None:
     assert_same(numbers_of(steps(graphs, count)), numbers_of(steps(plain, count)))
 
 
-def test_a_graph_draws_anew_at_each_run(made: Any) -> None:
-    program = build(made, case_of("rbm", "odd"))
-    draws = [numbers_of(steps(program, 1))["u"] for _ in range(2 * rbm.BATCHES)]
-    for before in range(len(draws)):
-        assert all((draws[before] != after).mean() > 0.9 for after in draws[before + 1 :])
-
-
 def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
     kept = made._graphs.bytes_kept()
-    program = build(made, case_of("rbm", "odd", examples="streamed"))
+    program = build(made, case_of("rbm", "odd"))
     assert made.why_plain() is None
     # A piece for small arrays beside that for the workspace.
     assert made._graphs.bytes_kept() - kept <= 4 * MIB
@@ -132,59 +121,6 @@ def test_a_program_is_rehearsed_without_graphs_and_then_with_them_and_none_warns
     assert [one == step for one in captured] == [True, False]
     assert "deprecated" not in capfd.readouterr().err
     assert not [one for one in recwarn if "generator" in str(one.message)]
-
-
-@pytest.mark.parametrize("place", [*GPUS, *places("fp32", "bf16", on="cpu", of=("numpy", "torch"))])
-def test_streamed_examples_are_learned_as_if_they_lay_on_the_device(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Twice around and a little further: every chunk has come to both places, and one is under way.
-    count, after = rbm.CHUNK * rbm.CHUNKS, []
-    monkeypatch.setattr(rbm, "BATCHES", count)
-    for examples in ("resident", "streamed"):
-        program = build(make(*place), case_of("rbm", "odd", examples=examples))
-        after.append({**numbers_of(steps(program, 2 * count + 3)), "x": np.zeros(1)})
-    assert_same(after[1], after[0])
-
-
-def test_a_chunk_is_not_written_over_while_it_is_used(made: Any) -> None:
-    """Each chunk has one number throughout; long products between hold the steps up, and a copy must wait for them."""
-    stream = made.stream(np.arange(5.0)[:, None, None].repeat(64, 1).repeat(64, 2), 1)
-    square, product, seen = filled(made, 1, SIDE, SIDE), filled(made, 0, SIDE, SIDE), []
-    for _ in range(12):
-        chunk = stream.arrays[stream.advance()]
-        for _ in range(5):
-            torch.mm(square, square, out=product)
-        seen.append(chunk.clone())
-    made.sync()
-    for number, kept in enumerate(seen):
-        np.testing.assert_array_equal(made.host(kept), number % 5)
-
-
-def test_the_first_chunk_waits_for_whoever_still_uses_the_memory_it_comes_to(made: Any) -> None:
-    """The array before it is freed while steps on it are still asked for; the memory is then the chunks'."""
-    square, product = filled(made, 1, SIDE, SIDE), filled(made, 0, SIDE, SIDE)
-    earlier, kept = filled(made, 1, 1, 1000, 1111), filled(made, 0, 1, 1000, 1111)
-    made.sync()
-    for _ in range(20):
-        torch.mm(square, square, out=product)
-    kept.copy_(earlier)
-    address = earlier.data_ptr()
-    del earlier
-    stream = made.stream(np.full((3, 1000, 1111), 2.0, np.float32), 1)
-    assert stream.arrays[0].data_ptr() == address
-    made.sync()
-    np.testing.assert_array_equal(made.host(kept), 1.0)
-
-
-def test_arrays_that_chunks_come_to_are_not_free_while_a_copy_is_under_way(made: Any) -> None:
-    stream = made.stream(np.full((3, 256, 1024), 7.0, np.float32), 1)
-    stream.advance()
-    del stream
-    after = [filled(made, 1, 1, 256, 1024) for _ in range(4)]
-    made.sync()
-    for array in after:
-        np.testing.assert_array_equal(made.host(array), 1)
 
 
 def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any) -> None:

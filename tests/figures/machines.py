@@ -37,9 +37,9 @@ def write_row(
     row = {
         "profile": profile.name, "label": profile.label, "package": profile.package, "backend": profile.backend,
         "architecture": profile.architecture, "device": profile.device, "precision": profile.precision,
-        "threads": profile.threads if profile.threads != "all" else 2,
+        "threads": profile.threads if profile.threads != "all" else 2, "ladder": profile.ladder,
     }  # fmt: skip
-    tables = [one for one in load_papers([paper])[paper].experiments.values() if one.has_row(profile.name)]
+    tables = [one for one in load_papers([paper])[paper].experiments.values() if one.ladder == profile.ladder]
     runs = {case_key(case.workload, case.parameters): (place, case)
             for one in tables for place, case in enumerate(cases_of(one, profile))}  # fmt: skip
     for number in range(1, rounds + 1):

@@ -12,7 +12,7 @@ from respeed.inputs.papers import load_paper
 from respeed.model import TOTAL
 from respeed.output import build_tables, load_shown
 from tests.derived import ALL as ALL_CORES
-from tests.derived import changed, frames_of, seven
+from tests.derived import frames_of, seven
 from tests.figures.boxes import assert_legible, texts_of
 from tests.figures.machines import DOUBLE, write_machine
 
@@ -41,7 +41,7 @@ def test_an_intensity_is_that_of_the_precision_of_its_row_and_ours_are_in_fp32(
 ) -> None:
     traffic = {"fp32": 2e7, "fp64": 4e7}[ours]
     records = seven(0.1, profile=f"openblas-1{'-fp64' * (ours == 'fp64')}", precision=ours, traffic_bytes=traffic)
-    paper = replace(RAINA, rows=tuple(changed(row, precision=theirs) for row in RAINA.rows))
+    paper = replace(RAINA, rows={name: replace(row, precision=theirs) for name, row in RAINA.rows.items()})
     points, _ = machine.make_roofline(frames_of(records, {paper.name: paper}).cells, paper, "box")
     assert set(points["intensity"]) == intensities
     gpu = points.set_index("profile").loc["gpu"]
@@ -56,7 +56,7 @@ def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_
         points, _ = machine.make_roofline(cells.assign(**{without: None}) if without else cells, RAINA, "box")
         assert list(points["machine"].unique()) == there, without
     assert machine.make_roofline(cells.assign(case=TOTAL), RAINA, "box")[0].empty
-    bare = replace(RAINA, rows=tuple(changed(row, hardware=None) for row in RAINA.rows))
+    bare = replace(RAINA, rows={name: replace(row, hardware=None) for name, row in RAINA.rows.items()})
     cells = cells.assign(peak_gflops=None)
     axes = machine.draw_roofline(bare, "box", cells, color_packages(cells), "a smoke run").axes[0]
     assert ([*axes.get_lines()], [text.get_text() for text in axes.texts]) == ([], [STAMP_TEXT])

@@ -27,7 +27,7 @@ def build(folder: Path, *only: str) -> None:
     with tarfile.open(HERE / "records.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     shutil.copytree(ROOT / "report", folder / "report", ignore=shutil.ignore_patterns("*.pdf", "*.html", "facts"))
-    command = [sys.executable, "-m", "respeed", "report", *only, "--machine", "desk"]
+    command = [sys.executable, "-m", "respeed.cli", "report", *only, "--machine", "desk"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 

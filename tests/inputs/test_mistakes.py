@@ -12,10 +12,11 @@ import yaml
 
 from respeed.errors import UserError
 from respeed.inputs import config
-from respeed.inputs.config import check_config, load_config, parse_settings
+from respeed.inputs.config import load_config, parse_settings
 from respeed.inputs.machines import PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
-from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, read
+from respeed.inputs.reader import WrongFile
+from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
 KNOWN = [
     (kind, *known)
@@ -42,25 +43,39 @@ def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, 
     assert not any("\n" in line or len(line) > 700 or "pydantic" in line or "nput should" in line for line in lines)
 
 
-def test_every_line_of_printed_numbers_is_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "draft").mkdir()
-    csv = DRAFT_CSV.replace("rbm,small,numpy", "rbm,smal,numpy").replace("40000,examples", "0,examples")
-    (tmp_path / "draft/published.csv").write_text(csv)
-    lines = read("draft", tmp_path)[1]
-    assert [line.split("published.csv:")[1][0] for line in lines] == ["3", "5"]
+def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> None:
+    case = "batch: 2, learning_rate: 0.1, visible: 2, hidden: 2"
+    text = DRAFT.replace("workload: rbm", "workload: rmb") + (
+        f"  other:\n    title: Another\n    workload: rbm\n    cases: [{{case: one, {case}}}]\n"
+        f"    smoke_cases: [{{case: tiny, {case}}}]\n"
+    )
+    claim = "  else: {says: So., test: faster, experiment: other, row: gpu-c, over: [cpu]}\n"
+    text = text.replace("claims:\n", f"claims:\n{claim}")
+    with pytest.raises(WrongFile) as found:
+        draft(tmp_path, text, DRAFT_CSV.replace("6573.73,", "0,"))
+    said = [line.partition("draft/")[2].partition(";")[0] for line in found.value.lines]
+    assert said == [
+        "paper.yaml: experiments.rbm.workload: no workload 'rmb' (did you mean rbm?)",
+        "paper.yaml: claims.else.row: no row 'gpu-c' (did you mean gpu-b?)",
+        "published.csv:2: value: must be a number greater than 0, in digits such as 1234.5, not '0'",
+    ]
 
 
 def test_a_draft_with_a_mistake_stops_only_who_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read("draft", tmp_path / "x")
     (tmp_path / "x/draft").rename(tmp_path / "good")
-    read("draft", tmp_path, DRAFT.replace("workload: rbm", "workload: rmb").replace("label: NumPy", "lable: NumPy"))
+    read(
+        "draft",
+        tmp_path,
+        DRAFT.replace("unit: examples a", "unit: examples per").replace("label: NumPy", "lable: NumPy"),
+    )
     papers = replace(PAPER_FILES, folder=tmp_path)
     assert papers.names() == ("draft", "good")
-    assert list(papers.load_all(["good"])) == list(papers.load_right(chosen=["good"])) == ["good"]
+    assert list(papers.load_all(["good"])) == list(papers.load_all(chosen=["good"])) == ["good"]
     assert "respeed: the paper draft is left out: " in capsys.readouterr().err
     assert len(papers.check()) == 3
     with pytest.raises(UserError, match=r"\(and 2 more: respeed check lists them\)"):
-        papers.load_right(chosen=["draft"])
+        papers.load_all(chosen=["draft"])
     with pytest.raises(UserError, match="did you mean draft"):
         papers.load("draf")
 
@@ -77,14 +92,6 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     assert any("'Bad name' cannot be the name" in line for line in profiles.check())
 
 
-def test_no_profiles_and_no_papers_are_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("profile_names", "paper_names"):
-        monkeypatch.setattr(config, name, replace(PAPER_FILES, folder=tmp_path).names)
-    lines = "\n".join(check_config())
-    assert "papers: there is no paper; respeed new paper NAME writes one" in lines
-    assert "profiles: there is no hardware profile; respeed new hardware NAME writes one" in lines
-
-
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -92,7 +99,7 @@ def test_no_profiles_and_no_papers_are_one_line_each(tmp_path: Path, monkeypatch
         (["=x"], "--config: '=x' must be of the form KEY=VALUE"),
         (["preset=!!str smoke"], r"--config preset:1: tags \(.*\) are not allowed"),
         (["presett=smoke"], r"--config: presett: unknown key.*did you mean preset\?"),
-        (["minutes=x"], "--config: minutes: must be a whole number or a number, not 'x'"),
+        (["minutes=x"], "--config: minutes: must be a number, not 'x'"),
         (["round=3"], r"--config: round: unknown key.*did you mean rounds\?"),
         (["seed=x"], "--config: seed: must be a whole number, not 'x'"),
         (["machine=\"a\\a\""], r"--config machine:1: a text holds the character U\+0007"),

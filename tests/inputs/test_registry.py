@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.inputs import registry
@@ -30,7 +28,7 @@ class Base(Workload):
 class Mine(Base):
     kind: Literal["", "wide"] = ""
     products: ClassVar = False
-    tests: ClassVar = {{"smoke": {{"size": 1}}}}
+    tests: ClassVar = {{"size": (1, 2)}}
 
     @property
     def captured(self): ...
@@ -84,15 +82,6 @@ def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_
     path.write_text(BACKEND)
     backend = read_backend(path)
     assert (backend.devices, backend.precisions, backend.framework) == (("cpu",), ("fp32",), "mine_too")
-
-
-@given(st.one_of(st.binary(max_size=80), st.text("PARAMETS={}\"':x\n(),", max_size=80).map(str.encode)))
-def test_any_bytes_give_a_line(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
-    path = tmp_path_factory.mktemp("any") / "mine.py"
-    path.write_bytes(data)
-    lines = mistakes_of(lambda: read_workload(path, "Mine"))
-    assert lines
-    assert not any("\n" in line for line in lines)
 
 
 def test_every_workload_and_backend_of_the_project_can_be_used() -> None:

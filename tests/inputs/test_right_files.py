@@ -1,7 +1,6 @@
 """What right files mean, and the JSON Schemas that editors check them by."""
 
 import json
-import re
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -12,15 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from respeed.analysis.cells import reference
-from respeed.inputs.__main__ import FORMS
+from respeed.analysis.cells import reference, rows_beside
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import Price
+from respeed.inputs.machines import Price, Profile, Told
+from respeed.inputs.papers import load_paper
 from respeed.inputs.reader import json_schema, read_yaml
-from respeed.model import UNITS, Printed
-from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, SCHEMAS, STARTERS
+from respeed.model import UNITS, Paper
+from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
+# The models of the files that people write; `./run python -m tests.inputs.test_right_files` writes their schemas.
+FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Told, "paper": Paper}
 NUMBERS = st.floats(1e-6, 1e9)
 WRITTEN = {
     "config": [ROOT / "config.yaml"],
@@ -32,9 +33,8 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_schema_for_editors_is_that_of_the_model_and_all_files_fit_it(name: str) -> None:
-    """If not: ./run python -m respeed.inputs"""
-    text = (SCHEMAS / f"{name}.schema.json").read_text()
-    schema = json.loads(text)
+    """If not: ./run python -m tests.inputs.test_right_files"""
+    schema = json.loads((ROOT / "workflow/schemas" / f"{name}.schema.json").read_text())
     assert schema == json_schema(FORMS[name])
     Draft202012Validator.check_schema(schema)
     for path in WRITTEN[name]:
@@ -74,23 +74,30 @@ def test_what_is_written_is_what_is_meant(
     assert repr(attrgetter(key)(found)) == repr(value)
 
 
-def test_a_link_to_a_regular_file_is_that_file(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").symlink_to(HARDWARE / "torch-1.yaml")
-    assert FILES["cpu"].read(tmp_path / "mine.yaml").name == "mine"
-
-
 def configured(folder: Path, old: str = "", new: str = "", **overrides: object) -> Config:
     path = folder / "config.yaml"
     path.write_text(FILES["config"].text.replace(old, new))
     return load_config(path, overrides)
 
 
+@pytest.mark.parametrize(
+    ("paper", "experiment", "words"),
+    [
+        ("raina2009", "sparse-coding", ["3 %", "6 %", "10 %"]),
+        ("raina2009", "patches", ["20736x49152 patch24", "20736x49152 patch32"]),
+        ("bergstra2010", "nets", ["784-10 batch 1", "784-500-10 batch 1"]),
+        # The column mlp is answered by the case of that name, too.
+        ("theano-tutorials", "programs", ["logistic sgd", "logistic cg", "mlp", "mlp cost read"]),
+    ],
+)
+def test_a_column_has_the_printed_words_or_those_of_its_case(paper: str, experiment: str, words: list[str]) -> None:
+    assert [*load_paper(paper).experiments[experiment].column_words().values()][: len(words)] == words
+
+
 def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_wrong(tmp_path: Path) -> None:
     config = configured(tmp_path, "profiles: all", "profiles: [gone]", profiles="torch-1", cluster="true")
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
-
-
-def test_what_snakemake_hands_on_as_words_within_a_mapping_is_what_was_meant(tmp_path: Path) -> None:
+    # As words, which Snakemake hands on of what is within a mapping.
     quick = {"rounds": "3", "most": "7", "minutes": "2.5", "sizes": "paper"}
     config = configured(tmp_path, preset="quick", machine="6", presets={"quick": quick})
     preset = config.preset
@@ -107,11 +114,10 @@ def test_rounds_most_and_minutes_may_be_said_in_place_of_the_chosen_preset_s(tmp
 
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
-    assert [row.name for row in paper.rows_beside("gpu")] == ["gpu-a", "gpu-b"]
-    assert [row.name for row in paper.rows_beside("tpu")] == ["gpu-b"]
+    assert [row.name for row in rows_beside(paper, "rbm", "gpu", "rbm")] == ["gpu-a", "gpu-b"]
+    assert [row.name for row in rows_beside(paper, "rbm", "tpu", "rbm")] == ["gpu-b"]
     assert (paper.cpu_rows, paper.device_rows) == (("cpu", "numpy"), ("gpu-a", "gpu-b"))
-    assert (paper.row("gpu-a").year, paper.row("gpu-b").year) == (2010, 2011)
-    assert paper.fastest("rbm", "small", paper.device_rows) == paper.row("gpu-b")
+    assert paper.fastest("rbm", "small", paper.device_rows) == paper.rows["gpu-b"]
     assert paper.fastest("rbm", "large", paper.device_rows) is None
 
 
@@ -138,30 +144,14 @@ def test_a_number_in_a_unit_is_the_same_after_it_was_seconds(unit: Any, value: f
     assert unit.value(unit.seconds(value, amount), amount) == pytest.approx(value)
 
 
-def test_a_paper_may_leave_out_what_a_table_can_do_without(tmp_path: Path) -> None:
-    text = DRAFT.replace("    protocol: {batch: 60, learning_rate: 0.01}\n", "")
-    text = re.sub(r"hidden: \d+", r"\g<0>, batch: 60, learning_rate: 0.01", text)
-    for line in ("facts: []\n", "    round_seconds: 1\n", "    facts: []\n", "    caveats: []\n"):
-        text = text.replace(line, "", 1)
-    paper = draft(tmp_path, text)
-    assert (paper.facts, paper.experiments["rbm"].facts, paper.experiments["rbm"].caveats) == ((), (), ())
-    assert paper.experiments["rbm"].round_seconds > 0
-    assert paper.published["rbm", "small", "numpy"] == Printed(3579.84, "3579.84")
-
-
 def test_of_a_person_the_last_name_stands_for_the_paper_and_of_an_organisation_all_of_it(tmp_path: Path) -> None:
-    people = "[Ada B. First, {organisation: Some Laboratory}, Last]"
+    people = "[Ada B. First, '{Some Laboratory}', Last]"
     paper = draft(tmp_path, DRAFT.replace("[A. Nother]", people))
     assert reference(paper) == "First, Some Laboratory and Last (Somewhere 2010)"
 
 
-def test_a_paper_that_prints_nothing_needs_no_file_of_numbers(tmp_path: Path) -> None:
-    paper = draft(tmp_path, csv=None)
-    assert not paper.prints("rbm")
-    assert [claim.test for claim in paper.claims] == ["faster"]
-
-
-def test_a_case_may_leave_out_an_option_and_is_then_what_it_was_before_there_was_one(tmp_path: Path) -> None:
-    text = DRAFT.replace("workload: rbm", "workload: autoencoder").replace("batch: 60,", "batch: 60, corruption: 0.1,")
-    small, large = draft(tmp_path, text.replace("5000,", "5000, cost: computed,")).experiments["rbm"].cases
-    assert (small.parameters.get("cost"), large.parameters["cost"]) == (None, "computed")
+if __name__ == "__main__":
+    for name, form in FORMS.items():
+        (ROOT / "workflow/schemas" / f"{name}.schema.json").write_text(
+            json.dumps(json_schema(form), indent=2) + "\n", encoding="utf-8"
+        )

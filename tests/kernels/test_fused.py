@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from respeed.kernels import sparse
 from respeed.workloads import sparse_coding
 
+pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
 # Elements before and behind an array.
 GUARD = 64
 FEW = settings(max_examples=12, deadline=None, derandomize=True)
@@ -25,7 +26,6 @@ LENGTHS = torch.tensor(sparse_coding.LENGTHS)
 
 
 def test_the_kernels_agree_with_the_compiled_passes_and_write_nowhere_else() -> None:
-    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
     interpreted = os.environ | {"TRITON_INTERPRET": "1"}
     ran = subprocess.run([sys.executable, __file__], env=interpreted, capture_output=True, text=True, timeout=120)
     assert ran.stdout.strip() == "right", ran.stderr[-3000:]
@@ -34,7 +34,6 @@ def test_the_kernels_agree_with_the_compiled_passes_and_write_nowhere_else() -> 
 @pytest.mark.parametrize("capability", [80, 90])
 def test_no_row_of_a_line_search_is_changed_before_all_its_threads_have_read_it(capability: int) -> None:
     """Its objective, and whether it goes on, are read by all threads and written by one."""
-    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
     lines = compiled_for(capability, "_line_search").splitlines()
     stores = [place for place, line in enumerate(lines) if "st.global" in line][:2]
     addresses = [re.findall(r"\[\s*(%rd\d+)", lines[place])[0] for place in stores]
@@ -47,7 +46,6 @@ def test_no_row_of_a_line_search_is_changed_before_all_its_threads_have_read_it(
 
 @pytest.mark.parametrize("name", ["_coordinate_step", "_line_search"])
 def test_a_kernel_has_one_variant_for_all_sizes_and_addresses(name: str) -> None:
-    pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
     from respeed.kernels import fused
 
     kernel = getattr(fused, name)

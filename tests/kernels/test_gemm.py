@@ -21,18 +21,13 @@ def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) 
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("shapes", ["23 45 25", "23 35 52", "23 35 24"])
-def test_shapes_that_do_not_fit_are_refused(shapes: str) -> None:
-    a, b, out = (np.zeros([int(size) for size in shape], np.float32) for shape in shapes.split())
-    with pytest.raises(ValueError, match="shapes do not fit"):
-        gemm(a, b, out=out)
-
-
-@pytest.mark.parametrize("wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2]])
-def test_what_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2], np.zeros((3, 5), np.float32)]
+)
+def test_what_does_not_fit_or_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
     right = np.zeros((4, 4), np.float32)
     for a, b, out in ((wrong, right, right), (right, wrong, right), (right, right, wrong), (right, right, right.T)):
-        with pytest.raises(TypeError):
+        with pytest.raises((TypeError, ValueError)):
             gemm(a, b, out=out)
 
 

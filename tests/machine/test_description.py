@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from respeed.machine import description
+from respeed import machine as description
 from respeed.machine.software import source_commit
 from respeed.paths import NAME
 

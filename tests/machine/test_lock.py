@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from respeed.cli import machine as doctor
+from respeed import doctor
 from respeed.errors import UserError
-from respeed.machine.lock import lock_path, machine_lock, who_measures
+from respeed.machine.process import lock_path, machine_lock, who_measures
 
 # Holds the lock, says so, and lets go when its standard input ends. A child inherits the lock, if it is to.
 HOLD = """
 import subprocess, sys
-from respeed.machine.lock import machine_lock
+from respeed.machine.process import machine_lock
 with machine_lock(0) as held:
     if "child" in sys.argv:
         subprocess.Popen(["sleep", "2"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

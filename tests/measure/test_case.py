@@ -1,10 +1,7 @@
 """One case, measured for real in this process: what its facts say, and that nothing wrong shows a time."""
 
-import errno
 import io
 import json
-import math
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -14,37 +11,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.analysis.rounds import step_energy
 from respeed.backends import Backend, make_backend
-from respeed.errors import NotMeasurable
+from respeed.errors import NotMeasurable, WrongResult
 from respeed.machine.devices import EnergyCounter
 from respeed.measure.case import (
-    COPY_BYTES,
     TOLERANCE,
     Bench,
     derive_seed,
     is_disturbed,
+    judge,
     make_bench,
     measure_case,
-    measure_ceilings,
     merge_attempts,
-    what_is_wrong,
 )
 from respeed.measure.order import Asked
+from respeed.measure.timing import NO_METER, Meter
 from respeed.measure.turn import _run
 from respeed.model import Case
-from respeed.protocol import Block
-from respeed.timing.blocks import NO_METER, Meter
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
-from respeed.workloads.vector_sum import MemoryCopy
 from tests.orders import order_of
 
 ORDER, FP64 = order_of(), order_of("openblas-1-fp64")
 # Larger than what an allocator may keep of other tests' arrays, which counts as free.
 LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
-NET = {"inputs": 36, "hidden": 24, "layers": 2, "outputs": 10, "batch": 12, "weight_decay": 0.0, "activation": "relu"}
 WATTS = 80.0
 
 
@@ -70,7 +61,7 @@ def timed(**how: Any) -> dict[str, Any]:
 
 
 def is_without_times(facts: dict[str, Any], status: str, reason: str) -> bool:
-    found = (facts["status"], facts["warmup"], facts["blocks"], bool(re.match(reason, facts["reason"])))
+    found = (facts["status"], facts.get("warmup"), facts["blocks"], bool(re.match(reason, facts["reason"])))
     return found == (status, None, [], True)
 
 
@@ -98,22 +89,12 @@ def test_a_wrong_step_shows_no_time_whether_its_first_is_wrong_or_a_later_one(
 
 
 def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
-    assert what_is_wrong({"a": largest_error((np.array([np.nan, 1.0]), np.array([1.0, 1.0])))}, 1e-4)
+    with pytest.raises(WrongResult, match="a is off by nan"):
+        judge({"a": (np.array([np.nan, 1.0]), np.ones(2)), "b": (np.zeros(2), np.ones(2))}, 1e-4)
     before, after = np.array([100.0], np.float32), np.array([100.4], np.float32)
     assert largest_error(moved(before, after, np.array([0.2]))) == pytest.approx(1.0, rel=1e-3)
     # A change that is nothing beside its parameter is rounded as that is.
     assert largest_error(moved(before, np.array([100.00001], np.float32), np.array([1e-5]))) < 1e-4
-
-
-@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-@pytest.mark.parametrize(("rate", "status"), [(0.01, "measured"), (1e30, "wrong")])
-def test_a_net_whose_numbers_overflow_while_it_is_timed_shows_no_time(rate: float, status: str) -> None:
-    case = Case("net", "mlp", {**NET, "learning_rate": rate})
-    # Blocks of several steps, however slow the machine is just now.
-    facts = measured(case=case, timing=replace(ORDER.timing, block_seconds=0.5))
-    assert facts["status"] == status
-    assert max(facts["errors"].values()) < 1e-4  # its first step was right
-    assert status == "measured" or is_without_times(facts, "wrong", "after the timed steps: wrong result: .* nan ")
 
 
 def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,32 +119,6 @@ def test_what_does_not_fit_the_gpu_is_not_run_and_says_what_it_needs(monkeypatch
     assert is_without_times(measured(one), "not-run", "needs 0.0 GB of GPU memory, has 0.0$")
     monkeypatch.setattr(made, "bytes_free", lambda: 1.6 * takes)
     assert measured(one)["status"] == "measured"
-
-
-def test_a_device_that_runs_out_of_memory_fails_its_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = backend()
-    one, array = bench(made), made.array
-
-    def full(values: Any, **how: Any) -> np.ndarray:
-        if math.prod(values.shape) > 50_000:
-            raise MemoryError("out of memory. Tried to allocate 2.00 GiB.")
-        return array(values, **how)
-
-    monkeypatch.setattr(made, "array", full)
-    found = {asked.case.name: measure_case(ORDER, asked, one) for asked in ORDER.cases}
-    assert found["36x64"]["status"] == "measured"
-    assert is_without_times(found["256x688"], "failed", "MemoryError: out of memory")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO])
-def test_what_the_disk_refuses_is_no_fact_of_a_case(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("respeed.measure.case._measure", refused)
-    with pytest.raises(OSError, match=os.strerror(number)):
-        measured()
 
 
 @pytest.mark.parametrize(
@@ -218,12 +173,12 @@ def test_a_step_that_fills_a_block_is_timed_from_its_first_on_and_its_first_and_
     each = {"timing": replace(ORDER.timing, block_seconds=1e-7, sample_seconds=1e-7)}
     facts = measured(**each)
     assert facts["status"] == "measured", facts["reason"]
-    assert facts["warmup"]["steps"] == 0
-    assert {(block["sample_steps"], len(block["sample_seconds"])) for block in facts["blocks"]} == {(1, 1)}
+    assert facts["warmup"].steps == 0
+    assert {(block.sample_steps, len(block.sample_seconds)) for block in facts["blocks"]} == {(1, 1)}
     # A device's clock is cold then.
     made = backend()
     monkeypatch.setattr(made, "synchronous", False)
-    assert measured(bench(made), **each)["warmup"]["steps"] > 0
+    assert measured(bench(made), **each)["warmup"].steps > 0
     with monkeypatch.context() as patched:
         patched.setattr(Rbm, "numpy", corrupted(1))
         assert is_without_times(measured(one := bench(), **each), "wrong", "after the timed steps: wrong result: "), one
@@ -243,17 +198,6 @@ def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -
     assert is_without_times(single, "wrong", r"wrong result: [\w, ]+ is off by .* of its largest value, 1e-10 allowed$")
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp64"])
-def test_the_ceiling_of_copies_is_of_as_many_bytes_in_every_precision(
-    precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copied = []
-    monkeypatch.setattr(MemoryCopy, "numpy", lambda self, a, row: copied.append((a.source.nbytes, a.out.nbytes)))
-    monkeypatch.setattr("respeed.measure.case.SIDES", (64,))
-    measure_ceilings(backend(precision))
-    assert set(copied) == {(COPY_BYTES, COPY_BYTES)}
-
-
 def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_and_case_on_other() -> None:
     keys = [asked.key for asked in ORDER.cases]
     assert keys == [asked.key for asked in order_of("torch-1").cases]
@@ -264,23 +208,22 @@ def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_
 
 
 def test_what_was_disturbed_twice_keeps_the_blocks_of_both_attempts_and_the_larger_errors() -> None:
-    first, second = {"errors": {"a": 1.0, "b": None}, "blocks": [1], "wall_seconds": 0.5}, {
+    first, second = {"errors": {"a": 1.0, "b": 0.1}, "blocks": [1], "wall_seconds": 0.5}, {
         "errors": {"a": 0.5, "b": 0.5}, "blocks": [2], "wall_seconds": 0.25, "status": "measured",
     }  # fmt: skip
     merged = merge_attempts(first, second)
-    assert merged["errors"] == {"a": 1.0, "b": None}
+    assert merged["errors"] == {"a": 1.0, "b": 0.5}
     assert (merged["blocks"], merged["wall_seconds"], merged["attempts"]) == ([1, 2], 0.75, 2)
     assert merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
 
 
 def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
     facts = timed(meter=Meter((EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5),)))
-    blocks = [Block(**block) for block in facts["blocks"]]
+    blocks = facts["blocks"]
     # From before the first sample to after the last: what lies between samples is used as well.
     assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
-    assert step_energy(blocks, {}, None)["watts"] >= WATTS
     # A machine without counters is measured as ever.
     plain = timed()["blocks"]
-    assert all(block["joules"] == {} for block in plain)
+    assert all(block.joules == {} for block in plain)
     told = timed(meter=Meter(device=lambda: {"sm_mhz": 1.0}))["blocks"]
-    assert all(len(block["device"]) == 2 for block in told)
+    assert all(len(block.device) == 2 for block in told)

@@ -1,6 +1,7 @@
 """A session of measuring: turn after turn, and what ends it."""
 
 import fcntl
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from respeed.cli.main import main
-from respeed.cli.measure import parse_duration
+from respeed.cli import main
+from respeed.commands import parse_duration
 from respeed.errors import UserError
-from respeed.machine.description import describe_machine
-from respeed.machine.lock import lock_path
+from respeed.machine import describe_machine
+from respeed.machine.process import machine_lock
 from respeed.machine.software import package_versions
 from respeed.measure import session
 from respeed.measure.order import Order
 from respeed.records import Record, record_paths
 from respeed.schedule import rows
-from respeed.schedule.messages import without_devices
-from respeed.schedule.run import Run, resolve_run
-from respeed.text import in_words
+from respeed.schedule.run import Run, resolve_run, say_what_came_out
 from tests.made import make_lines, record_of, write_lines
 
 SETTINGS = {
@@ -72,9 +71,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
 
 def asked(rounds: int = 3, **settings: Any) -> Run:
     run = resolve_run(SETTINGS | settings)
-    return replace(
-        run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds))
-    )  # fmt: skip
+    return replace(run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds)))
 
 
 def test_a_session_measures_until_nothing_is_left_and_the_next_one_nothing(pretended: Pretended) -> None:
@@ -97,8 +94,8 @@ def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(prete
     # The next session tries it again, where it never began, and the last line says why there is no number.
     session.measure_session(asked().work)
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 2)
-    told = without_devices(asked(), asked().plan())
-    assert told == "no row of a GPU or TPU was measured: gpu: the device is lost"
+    say_what_came_out(asked(), said.append)
+    assert said[-1] == "box: 4 cells measured, 4 not measured: the device is lost"
 
 
 def test_a_row_of_which_nothing_can_be_counted_is_not_measured_for_ever(
@@ -127,13 +124,8 @@ def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(pretended: Pre
 
 @pytest.mark.usefixtures("pretended")
 def test_a_session_waits_for_another_measurement_of_this_machine_no_longer_than_it_may() -> None:
-    lock_path().parent.mkdir(parents=True)
-    with lock_path().open("w") as lock:
-        lock.write("pid 1, since then")
-        lock.flush()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="another measurement still runs on this machine: pid 1, since then"):
-            session.measure_session(asked().work, wait_seconds=0)
+    with machine_lock(0), pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"):
+        session.measure_session(asked().work, wait_seconds=0)
     assert not record_paths(True)
 
 
@@ -151,16 +143,8 @@ def test_who_measures_by_hand_beside_a_run_in_the_same_folder_is_refused_with_on
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])
-def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+def test_a_duration_is_a_number_and_a_unit_and_anything_else_is_none(text: str, seconds: float) -> None:
     assert parse_duration(text, "--budget") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "15", "15m", "0s", "-3s", "nan h", "1e3s", "min"])
-def test_anything_else_is_no_duration(text: str) -> None:
-    with pytest.raises(UserError, match="--budget"):
-        parse_duration(text, "--budget")
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (89, "89 s"), (600, "10 min"), (9000, "2.5 h")])
-def test_an_estimate_is_said_coarsely(seconds: float, text: str) -> None:
-    assert in_words(seconds) == text
+    for other in ("", "15", "15m", "0s", "-3s", "nan h", "1e3s", "min"):
+        with pytest.raises(UserError, match="--budget"):
+            parse_duration(other, "--budget")

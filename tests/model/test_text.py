@@ -1,20 +1,26 @@
-"""What of a text can be printed."""
-
-import unicodedata
+"""What may be a name, and what of a text can be printed."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
+from respeed.paths import check_name
 from respeed.text import is_unprintable, name_unprintable, printable, visible
 
 ANY = st.text(st.characters())
 
 
+@pytest.mark.parametrize("name", ["../../x", "x;touch y", "A", "a" * 65, "", "-a", "a\n", "à", "a/b", "a.b"])
+def test_a_name_is_no_path_and_no_command(name: str) -> None:
+    assert check_name("machine", longest := "09az-_" + "x" * 58, "") == longest
+    with pytest.raises(UserError, match="cannot be the name of a machine"):
+        check_name("machine", name, "config.yaml: machine")
+
+
 @given(ANY)
 def test_of_any_text_what_is_printable_is_one_line_and_can_be_written(text: str) -> None:
-    for shown in (printable(text), visible(text)):
+    for shown in (printable(text), visible(text), str(UserError(f"a: {text}"))):
         assert not any(map(is_unprintable, shown))
         shown.encode("utf-8")
 
@@ -35,19 +41,8 @@ def test_a_text_without_a_named_character_is_shown_as_it_is(text: str) -> None:
         ("a\u202eb", "U+202E (RIGHT-TO-LEFT OVERRIDE)"), ("\u200f", "U+200F (RIGHT-TO-LEFT MARK)"),
         ("\u2066", "U+2066 (LEFT-TO-RIGHT ISOLATE)"), ("\u200b", "U+200B (ZERO WIDTH SPACE)"), ("\ud800", "U+D800"),
         ("\ufffe", "U+FFFE"), ("\U0010ffff", "U+10FFFF"), ("\ue000", "U+E000"), ("\u2028", "U+2028 (LINE SEPARATOR)"),
+        *((text, None) for text in ("PyTorch™ 2", "é, ß, 漢字", "µ ± 10 %", "no\u00a0break", "🚀", "a\u0301")),
     ],
 )  # fmt: skip
-def test_what_cannot_be_printed_is_named(text: str, named: str) -> None:
+def test_what_cannot_be_printed_is_named_and_letters_of_every_language_can(text: str, named: str | None) -> None:
     assert name_unprintable(text) == named
-
-
-@pytest.mark.parametrize("text", ["PyTorch™ 2", "é, ß, 漢字", "µ ± 10 %", "no\u00a0break", "🚀", "a\u0301"])
-def test_letters_of_every_language_are_no_mistake(text: str) -> None:
-    assert name_unprintable(text) is None
-
-
-@given(ANY)
-def test_a_mistake_is_one_line_whatever_was_given(text: str) -> None:
-    line = str(UserError(f"a: {text}"))
-    assert not any(map(is_unprintable, line))
-    assert unicodedata.category(line[0]) != "Cc"

@@ -1,16 +1,14 @@
 """Tests that need the pretended GPU are skipped, with the reason, where it cannot be built."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.pretended_gpu.build import CannotBuildError, build
+from tests.pretended_gpu.environment import CannotBuildError, build
 
 
 @pytest.fixture(scope="session")
-def pretended() -> Path:
-    """The folder with its libraries."""
+def pretended() -> None:
+    """Build the library, or skip the test."""
     try:
-        return build()
+        build()
     except CannotBuildError as reason:
         pytest.skip(f"no pretended GPU: {reason}")

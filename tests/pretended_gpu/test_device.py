@@ -1,9 +1,8 @@
-"""What only the pretended device can tell of a program: how products sum, what reads memory that nobody wrote."""
+"""What only the pretended device can tell of a program: how products sum, what is waited for, what is let go of."""
 
 import gc
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,26 @@ import pytest
 import torch
 
 from respeed.inputs.registry import runs
+from respeed.machine.devices import energy_counters
 from respeed.measure.case import make_bench, measure_case
-from respeed.measure.order import Asked
-from tests.conformance.programs import build, case_of, make
+from respeed.measure.order import Asked, Order
+from tests.conformance.programs import build, case_of, make, steps
 from tests.orders import order_of
-from tests.pretended_gpu.device import library, queued_by
+from tests.pretended_gpu.device import asked_by
 from tests.pretended_gpu.environment import is_pretended
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not is_pretended(), reason="of the pretended GPU")]
 
 # How the products of a row may sum, by its precision.
-SUMS = {"fp64": {"f64"}, "fp32": {"f32"}, "tf32": {"tf32"}, "bf16": {"f32"}, "fp16": {"f32"}}
+SUMS = {"fp64": "f64", "fp32": "f32", "tf32": "tf32", "bf16": "f32", "fp16": "f32"}
+# Steps of copies wait by design, and those of sparse_parallel, as the host sees which rows are done.
+STEPS = [case_of(name, "odd") for name in ("rbm", "mlp", "patches", "softmax_regression", "autoencoder")]
+
+
+def order_of_one(**changed: Any) -> Order:
+    """Return an order for a case on the device."""
+    order = order_of("torch-1", cases=(Asked(case_of("rbm", "odd"), 1, ""),), **changed)
+    return replace(order, profile=replace(order.profile, device="cuda", precision="fp32"))
 
 
 @pytest.mark.parametrize("precision", SUMS)
@@ -31,37 +39,29 @@ def test_every_product_of_every_workload_sums_as_its_precision_says(precision: s
         if runs(name, "torch", precision):
             with made._graphs.none():
                 program = build(made, case_of(name, "odd"))
-            found[name] = {one.name for one in queued_by(program.step) if one.kind == "product"}
+            found[name] = {one for one in asked_by(program.step) if one.startswith("product")}
     assert sum(map(bool, found.values())) >= 2
-    assert {name: sums for name, sums in found.items() if not sums <= SUMS[precision]} == {}
-
-
-# Those of copies wait by design, and those of sparse_parallel, as the host sees which rows are done.
-STEPS = [case_of(name, "odd") for name in ("rbm", "mlp", "patches", "softmax_regression", "autoencoder")]
-STEPS.append(case_of("rbm", "odd", examples="streamed"))
+    assert {name: sums for name, sums in found.items() if not sums <= {f"product {SUMS[precision]}"}} == {}
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(precision: str) -> None:
-    made = make("torch", "cuda", precision)
-    for case in STEPS:
-        program = build(made, case)
-        asked = queued_by(lambda: [program.step() for _ in range(9)])  # noqa: B023
-        # A graph that draws is told from where on.
-        others = {one.name for one in asked if "FillFunctor<long>" not in one.name}
-        assert others <= {"copy pinned to device"}, case
+@pytest.mark.parametrize("case", STEPS, ids=lambda case: case.workload)
+def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(case: Any, precision: str) -> None:
+    program = build(make("torch", "cuda", precision), case)
+    asked = asked_by(lambda: [program.step() for _ in range(9)])
+    # A graph that draws is told from where on.
+    assert not [one for one in asked if "FillFunctor<long>" not in one]
 
 
-def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory() -> None:
+@pytest.mark.parametrize("case", STEPS, ids=lambda case: case.workload)
+def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory(case: Any) -> None:
     made = make("torch", "cuda", "bf16")
     with made._graphs.none():
-        programs = [build(made, case) for case in STEPS]
-    for case, program in zip(STEPS, programs, strict=True):
-        program.step()
-        held = torch.cuda.memory_allocated()
-        asked = queued_by(lambda: [program.step() for _ in range(3)])  # noqa: B023
-        assert not [one for one in asked if one.kind == "wait" or "pageable" in one.name], case
-        assert torch.cuda.memory_allocated() <= held, case
+        program = steps(build(made, case), 1)
+    held = torch.cuda.memory_allocated()
+    asked = asked_by(lambda: [program.step() for _ in range(3)])
+    assert not [one for one in asked if one.startswith("wait") or "pageable" in one]
+    assert torch.cuda.memory_allocated() <= held
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
@@ -70,50 +70,25 @@ def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_wait
     direction: str, memory: str
 ) -> None:
     program = build(make("torch", "cuda"), case_of("copies", "odd", direction=direction, memory=memory))
-    asked = queued_by(program.step)
+    asked = asked_by(program.step)
     wanted = f"copy {memory} to device" if direction == "to" else f"copy device to {memory}"
-    assert [one.name for one in asked if one.kind == "copy"] == [wanted]
-    assert any(one.kind == "wait" for one in asked) == (memory == "pageable")
-
-
-def test_a_chunk_comes_beside_the_steps_on_the_one_before() -> None:
-    made = make("torch", "cuda")
-    chunks = made.stream(np.ones((3, 64, 64), np.float32), 1)
-    out = torch.zeros(64, 64, device="cuda")
-    made.sync()
-
-    def steps() -> None:
-        place = chunks.advance()
-        for _ in range(5):
-            torch.mm(chunks.arrays[place][0], chunks.arrays[place][0], out=out)
-
-    asked = queued_by(steps)
-    copies, products = ([one for one in asked if one.kind == kind] for kind in ("copy", "product"))
-    assert [one.name for one in copies] == ["copy pinned to device"]
-    assert not [one for one in asked if one.kind == "wait"]
-    assert {one.stream for one in copies}.isdisjoint(one.stream for one in products)
-    # Once the chunk is here, in an order in which only what it needs is done before, no step need have been.
-    chunks._copying.synchronize()
-    assert library().pretended_waiting() >= len(products)
-    made.sync()
+    assert [one for one in asked if one.startswith("copy")] == [wanted]
+    assert any(one.startswith("wait") for one in asked) == (memory == "pageable")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision: str) -> None:
-    facts: Any = make("torch", "cuda", precision).describe()
+    made = make("torch", "cuda", precision)
     products = torch.backends.cuda.matmul
     assert products.allow_tf32 == torch.backends.cudnn.allow_tf32 == (precision == "tf32")
     if precision in {"bf16", "fp16"}:
         assert not getattr(products, f"allow_{precision}_reduced_precision_reduction")
-        assert facts["parameters"] == "fp32, products add to them"
+        assert made._adds_itself  # to what is learned, in fp32
 
 
-def test_a_device_is_told_by_the_address_that_nvml_knows_it_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = make("torch", "cuda")
-    told = SimpleNamespace(name="x", total_memory=1, multi_processor_count=1, major=9, minor=0, pci_domain_id=0,
-                           pci_bus_id=0x1A, pci_device_id=0x1C)  # fmt: skip
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: told)
-    assert made.describe()["pci"] == "00000000:1a:1c.0"
+def test_a_device_is_told_by_the_address_that_nvml_knows_it_by() -> None:
+    found, reason = energy_counters("cuda", make("torch", "cuda").describe()["pci"])
+    assert "GPU" in {counter.domain for counter in found}, reason
 
 
 def test_what_torch_holds_and_no_array_uses_is_free() -> None:
@@ -125,9 +100,7 @@ def test_what_torch_holds_and_no_array_uses_is_free() -> None:
 
 
 def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, seen = make("torch", "cuda"), []
-    order = order_of("torch-1", cases=(Asked(case_of("rbm", "odd"), 1, ""),))
-    order = replace(order, profile=replace(order.profile, device="cuda", precision="fp32"))
+    made, order, seen = make("torch", "cuda"), order_of_one(), []
     bench, free = make_bench(made)[0], made.bytes_free
     monkeypatch.setattr(made, "bytes_free", lambda: seen.append(free()) or seen[-1])
     gc.collect()

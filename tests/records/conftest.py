@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from respeed.records import append_line, record_paths, write_description
+from respeed.records import Result, append_line, record_paths, write_description
 from tests.made import description, make_lines, write_lines
 
 
@@ -40,7 +40,7 @@ def whole_box() -> dict[str, Path]:
     start["backend"] |= {"version": "1", "accelerator": "T4"}
     write_lines(start, result)
     path = record_paths(False)[-1]
-    append_line(path, make_lines(status="failed", reason="out of memory", number=2)[1])
+    append_line(path, Result, make_lines(status="failed", reason="out of memory", number=2)[1])
     machine = path.parents[1] / "machine.json"
     write_description("box", False, description(not_measurable={"gpu": "no CUDA device"}))
     return {"record": path, "description": machine}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from respeed.cli.measure import _logging_to
+from respeed.commands import _logging_to
 from respeed.errors import UserError
 from tests.conftest import ROOT
 from tests.made import make_lines, write_lines
 from tests.systems import as_nobody, on_small_disk
 
-RESPEED = [sys.executable, "-m", "respeed"]
+RESPEED = [sys.executable, "-m", "respeed.cli"]
 MEASURE = [*RESPEED, "measure", "--config", "preset=smoke", "experiments=rbm", "profiles=openblas-1", "machine=box"]
 FULL = "No space left on device"
 

@@ -2,7 +2,6 @@
 
 import io
 import stat
-import tarfile
 import tracemalloc
 import warnings
 import zipfile
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from respeed import transfer
+from respeed import files as transfer
 from respeed.errors import UserError
+from respeed.files import export_records, import_records, read_carried
 from respeed.records import MOST_BYTES
-from respeed.transfer import check_carried, export_records, import_records
 from tests.records.conftest import files, write_box
 
 Trick = Callable[[bytes], bytes]
@@ -56,15 +55,6 @@ def linked(good: bytes) -> bytes:
     return zip_of((info, members_of(good)[FIRST]))
 
 
-def tar(good: bytes) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        info = tarfile.TarInfo(FIRST)
-        info.size = 2
-        archive.addfile(info, io.BytesIO(b"{}"))
-    return out.getvalue()
-
-
 def countless(good: bytes) -> bytes:
     description = members_of(good)["box/machine.json"]
     return zip_of(*((f"box{number}/machine.json", description) for number in range(51)))
@@ -75,16 +65,6 @@ def lying_bomb(good: bytes) -> bytes:
     data = zip_of((FIRST, bytes(64 * MIB)))
     size = (64 * MIB).to_bytes(4, "little")
     return data.replace(size, (100).to_bytes(4, "little"))
-
-
-def overlapping(good: bytes) -> bytes:
-    """Every entry of the directory begins at the first member."""
-    out, at = bytearray(good), good.index(b"PK\1\2")
-    while out[at : at + 4] == b"PK\1\2":
-        out[at + 42 : at + 46] = bytes(4)
-        lengths = (int.from_bytes(out[at + place : at + place + 2], "little") for place in (28, 30, 32))
-        at += 46 + sum(lengths)
-    return bytes(out)
 
 
 def edited(old: str, new: str) -> Trick:
@@ -109,17 +89,13 @@ TRICKS: dict[str, Trick] = {
     **{f"a member {name!r}": beside(name) for name in NAMES},
     "an empty file": lambda good: b"",
     "a text": lambda good: b"results, as agreed\n" * 100,
-    "zeros": lambda good: bytes(MIB),
-    "a tar file": tar,
     "a zip without members": lambda good: zip_of(),
-    "a zip within a zip": lambda good: zip_of(("records.zip", good)),
     "only a folder": lambda good: zip_of(("box/", b"")),
     "cut in the middle": lambda good: good[: len(good) // 2],
     "without its end": lambda good: good[:-1],
     "a member twice": beside(FIRST),
     "a link": linked,
     "packed by bzip2": lambda good: zip_of(*members_of(good).items(), method=zipfile.ZIP_BZIP2),
-    "members that overlap": overlapping,
     "60 MiB of zeros": instead(bytes(60 * MIB)),
     "as many blanks as fit": instead(b" " * (MOST_BYTES - 2) + b"{}"),
     "a bomb that lies": lying_bomb,
@@ -129,7 +105,6 @@ TRICKS: dict[str, Trick] = {
     "a number of a million digits": instead(b'{"schema": 5, "smoke": ' + b"9" * MIB + b"}"),
     "more members than fit": countless,
     "JSON in UTF-16": lambda good: zip_of((FIRST, members_of(good)[FIRST].decode().encode("utf-16"))),
-    "a pickle": instead(b"cos\nsystem\n(S'id'\ntR."),
     "null": instead(b"null"),
     "what a terminal obeys": edited("A CPU", "\\u001b[2J"),
     "a smoke record": edited('"smoke": false', '"smoke": true'),
@@ -154,10 +129,9 @@ def good(monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 def test_what_all_hostile_archives_are_made_of_is_a_good_one(good: bytes) -> None:
-    assert check_carried(ZIP) == ([], 3)
     ZIP.write_bytes(b"#!/bin/sh\nexit\n" + zip_of(*members_of(good).items()))
-    assert import_records(ZIP, False)["box"].new == 3
-    assert {path.suffix for path in Path("results").rglob("*") if path.is_file()} == {".json", ".jsonl"}
+    import_records(ZIP, False)
+    assert sorted(Path(name).suffix for name in files()) == [".json", ".jsonl", ".jsonl"]
 
 
 @pytest.mark.parametrize("trick", TRICKS)
@@ -183,7 +157,7 @@ def test_a_byte_that_changes_is_refused_or_harmless(good: bytes) -> None:
     for place in range(len(good)):
         ZIP.write_bytes(good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :])
         try:
-            taken = transfer.read_carried(ZIP)
+            taken = read_carried(ZIP).files
         except UserError as error:
             assert str(error).isprintable()  # noqa: PT017
         else:
@@ -199,5 +173,5 @@ def test_a_folder_is_no_way_round(good: bytes) -> None:
     with pytest.raises(UserError, match="is no regular file"):
         import_records(box, False)
     endless.unlink()
-    assert import_records(box, False)["box"].new == 3
-    assert {path.suffix for path in Path("results").rglob("*") if path.is_file()} == {".json", ".jsonl"}
+    import_records(box, False)
+    assert sorted(Path(name).suffix for name in files()) == [".json", ".jsonl", ".jsonl"]

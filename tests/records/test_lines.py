@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.machine.description import FIELDS, difference, hardware_digits
+from respeed.machine import FIELDS, difference, hardware_digits
 from respeed.paths import records_folder
 from respeed.records import (
     MOST_LETTERS,
     Record,
+    Result,
+    Start,
     append_line,
     is_file_of_machine,
     new_record,
@@ -86,19 +88,14 @@ def test_a_machine_is_renamed_by_renaming_its_folder_and_one_that_has_no_name_is
     assert recorded_machines(False) == {}
 
 
-NESTED = "[" * 20 + "]" * 20
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("[]", "has schema None, this version of respeed reads 5"),
         ('{"schema": 4}', "has schema 4, this version of respeed reads 5"),
         ('{"schema": 5, "more": NaN}', "is damaged"),
-        ('{"schema": 5, "more": ' + NESTED + "}", r"is damaged \(nested too deeply\)"),
-        ('{"schema": 5, "more": [' + "1," * 10**6 + "1]}", "has more than 200000 values"),
-        ('{"schema": 5, "more": "\\u202e"}', r"is damaged \(a text is too long, or holds what cannot be printed\)"),
-        ('{"schema": 5, "more": ' + "9" * 30 + "}", r"is damaged \(a number is too large, or none\)"),
+        ('{"schema": 5, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
+        ('{"schema": 5, "more": 1e999}', "is damaged"),
         (json.dumps(START | {"smoke": True}), "is of the smoke kind, and lies among the real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
          "is of the profile gpu, and lies among those of torch-1"),
@@ -123,7 +120,7 @@ def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> 
 )
 def test_a_case_that_nothing_could_be_made_of_is_not_written(facts: dict[str, Any], line: str) -> None:
     with pytest.raises(UserError, match=re.escape(line)):
-        append_line(PLACE, make_lines(**facts)[1])
+        append_line(PLACE, Result, make_lines(**facts)[1])
     assert not PLACE.exists()
 
 
@@ -134,7 +131,7 @@ TEXTS = st.text() | st.sampled_from(["\x1b[2J", "a\nb", "x" * 1000, "\u202eabc",
 def test_whatever_a_library_says_is_written_as_it_can_be_shown(text: str) -> None:
     path = Path("results/records") / PLACE
     path.unlink(missing_ok=True)
-    append_line(path, START | {"versions": {"torch": text}})
+    append_line(path, Start, START | {"versions": {"torch": text}})
     (record,) = read_records(False, "box")
     said = record.start.versions["torch"]
     assert said.isprintable()
@@ -142,21 +139,21 @@ def test_whatever_a_library_says_is_written_as_it_can_be_shown(text: str) -> Non
     assert said == text or not (text.isprintable() and len(text) <= MOST_LETTERS)
 
 
-@pytest.mark.parametrize("before", [[], [START, RESULT]])
-def test_a_line_that_the_disk_refuses_leaves_the_record_as_it_was(before: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_line_that_the_disk_refuses_leaves_the_record_as_it_was(is_there: bool) -> None:
     path = Path("results/records") / PLACE
-    for line in before:
-        append_line(path, line)
-    kept = path.read_bytes() if before else b""
+    if is_there:
+        append_line(path, Start, START)
+    kept = path.read_bytes() if is_there else b""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) + 9000, limits[1]))
     try:
         with pytest.raises(UserError, match="cannot be written: File too large"):
-            append_line(path, (RESULT if before else START) | {"more": ["x" * 400] * 30})
+            append_line(path, Result, RESULT | {"more": ["x" * 400] * 30})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (path.read_bytes() if path.exists() else b"") == kept
-    assert path.exists() == bool(before)
+    assert path.exists() == is_there
 
 
 @pytest.mark.parametrize("spoilt", [b"\xff{", b"{}"])

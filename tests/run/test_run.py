@@ -44,14 +44,14 @@ class Clone:
 
     def __init__(self, folder: Path, uv: str | None = None) -> None:
         self.folder, self.path, self.log = folder / "clone", folder / "path", folder / "uv.log"
-        (self.folder / "workflow/respeed/cli").mkdir(parents=True)
+        (self.folder / "workflow/respeed").mkdir(parents=True)
         self.path.mkdir()
         for tool in filter(shutil.which, TOOLS):
             (self.path / tool).symlink_to(shutil.which(tool))
         for file in ("run", "requirements-uv.txt", "pyproject.toml", "README.md"):
             shutil.copy(ROOT / file, self.folder)
         (self.folder / "requirements.lock").write_text("# empty\n")
-        (self.folder / "workflow/respeed/cli/main.py").write_text(TELL)
+        (self.folder / "workflow/respeed/cli.py").write_text(TELL)
         if uv:
             (self.path / "uv").symlink_to(uv)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 from respeed.inputs.config import Preset, load_config
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
-from respeed.machine.description import describe_machine
+from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
 from respeed.records import Record
 from respeed.schedule.plan import Plan, Turn

@@ -2,29 +2,24 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals
 from respeed.measure import session
 from respeed.protocol import SMOKE
 from respeed.records import Record
 from respeed.schedule import plan as planning
-from respeed.schedule.look import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE
-from respeed.schedule.plan import Plan, Turn
+from respeed.schedule.plan import CLAIM_OPEN, NO_INTERVAL, UNDECIDED, WIDE, Plan, Turn
 from respeed.schedule.work import USUAL, Wanted, Work
 from tests.schedule.measured import (
-    BEGIN,
     CASE_SECONDS,
     CORES,
     HARDWARE,
@@ -80,36 +75,25 @@ asked_for = st.builds(
 # Laws.
 
 
-@settings(max_examples=20)
-@given(asked_for, st.integers())
-def test_a_run_ends_and_measures_everything_usual_as_often_as_it_should_and_nothing_more_often(
-    asked: Work, seed: int
-) -> None:
-    _, records = run(asked, drawn(seed))
-    after = Plan(asked, records)
-    assert after.next_turn() is None
-    counts = Counter((record.profile, one.key) for record in records for one in record.results)
-    assert set(counts.values()) <= {asked.preset.rounds}
-    assert {(one.profile, one.key) for one in asked.wanted if one.tier <= USUAL} <= counts.keys()
-    assert (after.seconds_left(), after.turns_left) == (0, 0)
-
-
 @LARGE
 @settings(max_examples=20)
 @given(asked_for, st.integers())
-def test_round_one_of_everything_usual_comes_before_round_two_of_anything(asked: Work, seed: int) -> None:
-    taken, _ = run(asked, drawn(seed))
-    done: Counter[tuple[str, str]] = Counter()
+def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_round_after_round(
+    asked: Work, seed: int
+) -> None:
+    taken, records = run(asked, drawn(seed))
+    after, done = Plan(asked, records), Counter[tuple[str, str]]()
+    assert (after.next_turn(), after.seconds_left(), after.turns_left) == (None, 0, 0)
     for turn in taken:
         assert {one.profile for one, _ in turn.cases} == {turn.row.profile.name}
+        # Round one of everything before round two of anything. What is spare and does not fit is not waited for.
         tier, number = min((one.tier, number) for one, number in turn.cases)
-        # What is spare and does not fit the minutes is not waited for.
-        usual = [one for one in asked.wanted if one.tier <= min(tier, USUAL)]
-        behind = [one for one in usual if done[one.profile, one.key] < number - 1]
-        assert not behind
+        assert all(done[one.place] >= number - 1 for one in asked.wanted if one.tier <= min(tier, USUAL))
         for one, of_case in turn.cases:
-            done[one.profile, one.key] += 1
-            assert of_case == done[one.profile, one.key] <= number
+            done[one.place] += 1
+            assert of_case == done[one.place] <= number
+    assert set(done.values()) <= {asked.preset.rounds}
+    assert {one.place for one in asked.wanted if one.tier <= USUAL} <= done.keys()
     # Where there is no accelerator, everything is usual.
     if all(one.row.profile.is_cpu for one in asked.wanted):
         numbers = [max(number for _, number in turn.cases) for turn in taken]
@@ -142,17 +126,6 @@ def test_a_run_that_is_killed_in_the_time_that_is_left_goes_on_as_it_would_have_
     assert len(straight) > 13
     for stop in (12, 13, len(straight) - 1):
         assert said_of(run(asked, noisy, records[:stop])[0]) == said_of(straight[stop:])
-
-
-def test_the_order_in_which_files_are_found_changes_nothing() -> None:
-    """Their names begin with the second of their start, and tables of one second are told apart by random letters."""
-    asked = work(**RBM, minutes=60)
-    taken, records = run(asked, noisy)
-    for record in reversed(records[:13]):
-        write(record)
-    turn = session.read_plan(asked).next_turn()
-    assert turn is not None
-    assert said_of([turn]) == said_of([taken[13]])
 
 
 @settings(max_examples=15)
@@ -194,71 +167,56 @@ OF_THE_ROW: list[tuple[dict[str, Any], bool]] = [
 ]
 
 
+ONE = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
+FAILED = ("failed", "wrong", "not-run")
+
+
+def is_counted(then: Work, now: Work = ONE, outcome: Outcome = 1.0, **facts: Any) -> bool:
+    """Whether all that was measured then is what is asked for now."""
+    turn = Plan(then).next_turn()
+    assert turn is not None
+    return Plan(now, (record_of_turn(turn, then, lambda *_: outcome, 0, **facts),)).next_turn() is None
+
+
+def with_source(asked: Work, source: str) -> Work:
+    return replace(asked, wanted=tuple(replace(one, source=source) for one in asked.wanted))
+
+
 @pytest.mark.parametrize(("facts", "counts"), OF_THE_ROW)
 def test_what_was_measured_counts_if_row_threads_and_timing_are_those_of_now(
     facts: dict[str, Any], counts: bool
 ) -> None:
-    asked = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
-    turn = Plan(asked).next_turn()
-    assert turn is not None
-    status = "failed" if facts.get("library", "") is None else 1.0
-    record = record_of_turn(turn, asked, lambda *_: status, 0, **facts)
-    assert (Plan(asked, (record,)).next_turn() is None) == counts
+    assert is_counted(ONE, outcome="failed" if facts.get("library", "") is None else 1.0, **facts) == counts
 
 
-@pytest.mark.parametrize("status", ["failed", "wrong", "not-run"])
-@pytest.mark.parametrize(
-    "changed",
-    [
+@pytest.mark.parametrize("outcome", FAILED)
+def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_device_changed(outcome: str) -> None:
+    assert is_counted(ONE, outcome=outcome)
+    assert not is_counted(with_source(ONE, "another"), outcome=outcome)
+    for facts in (
         {"versions": VERSIONS | {"torch": "another"}},
         {"hardware": HARDWARE | {"accelerators": ["A GPU"]}},
         {"hardware": HARDWARE | {"accelerator_driver": "1.0"}},
-        {"source": "another"},
-    ],
-)
-def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_device_changed(
-    status: str, changed: dict[str, Any]
-) -> None:
-    asked = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
-    then = asked
-    if "source" in changed:
-        then = replace(asked, wanted=tuple(replace(one, **changed) for one in asked.wanted))
-        changed = {}
-    turn = Plan(then).next_turn()
-    assert turn is not None
-    record = record_of_turn(turn, then, lambda *_: status, 0, **changed)
-    assert Plan(then, (record,)).next_turn() is None or changed
-    again = Plan(asked, (record,)).next_turn()
-    assert again is not None
-    assert {number for _, number in again.cases} == {1}
-    # A time stays a time, whichever file of ours it was made by.
-    timed = record_of_turn(turn, then, steady, 0, **changed)
-    assert Plan(asked, (timed,)).next_turn() is None
+    ):
+        assert not is_counted(ONE, outcome=outcome, **facts)
 
 
-def test_a_time_of_another_build_of_a_program_does_not_count() -> None:
-    asked = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
-    first = asked.wanted[0]
+def test_a_time_stays_one_whichever_file_of_ours_made_it_but_not_of_another_build_of_a_program() -> None:
+    assert is_counted(with_source(ONE, "another"))
     parameters = {"program": {"paper": "any", "command": ["./it"]}}
-    theirs = replace(first, case=replace(first.case, workload="program", parameters=parameters))
-    asked = replace(asked, wanted=(theirs,))
-    turn = Plan(asked).next_turn()
-    assert turn is not None
-    built_again = replace(asked, wanted=(replace(theirs, source="another"),))
-    record = record_of_turn(turn, asked, steady, 0)
-    assert Plan(asked, (record,)).next_turn() is None
-    assert Plan(built_again, (record,)).next_turn() is not None
+    case = replace(ONE.wanted[0].case, workload="program", parameters=parameters)
+    theirs = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
+    assert is_counted(theirs, theirs)
+    assert not is_counted(theirs, with_source(theirs, "another"))
 
 
 def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() -> None:
     """A record has no odd spaces: what is not found again would be measured for ever."""
-    asked = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
-    case = replace(asked.wanted[0].case, parameters={"activation": "a\u00a0b", "sizes": (1, 2)})
-    asked = replace(asked, wanted=(replace(asked.wanted[0], case=case),))
+    case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b", "sizes": (1, 2)})
+    asked = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
     turn = Plan(asked).next_turn()
     assert turn is not None
-    record = record_of_turn(turn, asked, steady, 0)
-    write(record)
+    write(record_of_turn(turn, asked, steady, 0))
     assert session.read_plan(asked).next_turn() is None
 
 
@@ -331,6 +289,11 @@ def losing(*lost: int) -> Outcomes:
     return lambda wanted, number: None if number in lost or not lost else steady(wanted, number)
 
 
+def failing(wanted: Wanted, number: int) -> Outcome:
+    """As where a process lost its device in most of the first rounds."""
+    return "failed" if number < 5 else steady(wanted, number)
+
+
 def where(case: str, outcomes: Outcomes, others: Outcomes = steady, profiles: tuple[str, ...] = TWO) -> Outcomes:
     """These outcomes for one case, and others for all others."""
     return lambda wanted, number: (
@@ -348,6 +311,7 @@ def again(taken: list[Turn]) -> set[tuple[str, str]]:
     [
         (steady, None, set(), 0),
         (where("576x1024", losing(1, 2, 4, 5, 7), profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 8),
+        (where("576x1024", failing, profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 7),
         (where("1024x4096", close(0.03)), UNDECIDED, {(name, "1024x4096") for name in TWO}, 12),
         (where("1024x4096", close(0.001)), None, set(), 0),  # no number of rounds that it may have would do
         (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 12),
@@ -386,45 +350,6 @@ def claim_verdicts(records: tuple[Record, ...]) -> dict[str, str]:
     cells = add_totals(make_cells(rounds, PAPERS, {}, {}), samples, PAPERS)
     claims = make_claims(cells, samples, PAPERS)
     return {row.claim: row.verdict for row in claims[claims["case"] == ""].itertuples()}
-
-
-def changed(records: tuple[Record, ...], change: Callable[[Any], Any], most: int) -> tuple[tuple[Record, ...], str]:
-    """The records with a change of the first case in so many rounds of torch-1; and which case that is."""
-    name = next(record for record in records if record.profile == "torch-1").results[0].key
-    made, left = [], most
-    for record in records:
-        results = list(record.results)
-        if record.profile == "torch-1" and left:
-            left -= 1
-            place = next(place for place, one in enumerate(results) if one.key == name)
-            results[place] = change(results[place])
-        made.append(Record(record.machine, record.path, record.start, tuple(results)))
-    return tuple(made), name
-
-
-def disturbed(result: Any) -> Any:
-    """As where quieter probes, later, show most of a cell's rounds to have been disturbed."""
-    return result.model_copy(update={"blocks": tuple(replace(one, probe_seconds=(0.04,) * 2) for one in result.blocks)})
-
-
-def lost(result: Any) -> Any:
-    """As one that left its process without the device: it has no second attempt in its turn."""
-    return result.model_copy(update={"status": "failed", "reason": "CUDA error", "blocks": (), "warmup": None,
-                                     "source": result.source})  # fmt: skip
-
-
-@pytest.mark.parametrize("change", [disturbed, lost])
-def test_a_cell_that_loses_its_interval_after_the_look_or_failed_in_most_rounds_is_measured_again(
-    change: Callable[[Any], Any],
-) -> None:
-    asked = work(**RBM, minutes=60)
-    _, records = run(asked)
-    assert Plan(asked, records).next_turn() is None
-    records, key = changed(records, change, 7 - FEWEST_ROUNDS)
-    taken, after = run(asked, earlier=records)
-    assert {(turn.row.profile.name, turn.again) for turn in taken} == {("torch-1", NO_INTERVAL)}
-    assert {wanted.key for turn in taken for wanted, _ in turn.cases} == {key}
-    assert Plan(asked, after).next_turn() is None
 
 
 def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_has_the_time_that_is_left() -> None:
@@ -466,32 +391,6 @@ def test_the_look_sees_the_first_rounds_alone() -> None:
     assert chosen(asked, records[:12]) == chosen(asked, records)
 
 
-def test_another_session_measures_everything_as_often_again_and_a_run_after_it_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = work(**RBM, minutes=60)
-    records = run(asked)[1]
-    monkeypatch.setattr(session, "read_records", lambda *_: list(records))
-    for later, rounds in ((timedelta(minutes=20), 6), (timedelta(days=1), 12)):
-        monkeypatch.setattr(session, "utc_now", (BEGIN + timedelta(minutes=12) + later).isoformat)
-        more = session.with_another_session(asked)
-        assert more.preset.rounds == rounds
-    tomorrow = [replace_start(record, days=1) for record in run(work(**RBM | {"most": 6}))[1]]
-    assert len(run(more, earlier=records)[0]) == 12
-    both = (*records, *tomorrow)
-    assert Plan(more, both).next_turn() is None
-    assert set(judge_cells(read_rounds(both, PAPERS))["sessions"]) == {2}
-    assert Plan(asked, both).next_turn() is None
-    # However many sessions there were, the numbers stay such as a preset may have.
-    monkeypatch.setattr(session, "current_session", lambda *_: ([], 40))
-    assert session.with_another_session(asked).preset.rounds == 99
-
-
-def replace_start(record: Record, **later: float) -> Record:
-    started = (BEGIN + timedelta(minutes=record.began / 60 - BEGIN.timestamp() / 60, **later)).isoformat()
-    return replace(record, path=record.path / "later", start=record.start.model_copy(update={"started": started}))
-
-
 # How long it takes.
 
 
@@ -522,10 +421,8 @@ def test_a_turn_is_expected_to_take_what_earlier_ones_took_and_a_process_starts_
     plan = Plan(asked, records)
     assert plan.turns_left == 2
     assert plan.seconds_left() == pytest.approx(CASE_SECONDS * len(asked.wanted))
-    slow = tuple(
-        replace(one, start=one.start.model_copy(update={"start_seconds": 5.0})) for one in records
-    )  # fmt: skip
-    plan = Plan(asked, slow)
+    slow = (replace(one, start=one.start.model_copy(update={"start_seconds": 5.0})) for one in records)
+    plan = Plan(asked, tuple(slow))
     assert plan.seconds_left() == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.wanted))
     turn = plan.next_turn()
     assert turn is not None

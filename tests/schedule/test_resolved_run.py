@@ -2,9 +2,9 @@
 the last lines of a run."""
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +12,10 @@ import pytest
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Told
-from respeed.model import Paper
 from respeed.records import write_description
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
-from respeed.schedule.messages import announce, what_came_out, without_devices
-from respeed.schedule.run import Run, resolve_run
+from respeed.schedule.run import Run, announce, resolve_run, say_what_came_out
 from respeed.schedule.workflow import failure
 from tests.made import description, make_lines, write_lines
 from tests.schedule.measured import PAPERS, PROFILES, record_of_turn, write
@@ -26,9 +24,9 @@ RBM = {"experiments": "rbm", "machine": "box", "papers": "raina2009"}
 NODES = {"a": {"runtime": 60}, "b": {"slurm_partition": "gpu", "gres": "gpu:1", "runtime": 9}}
 
 
-def on_nodes(papers: dict[str, Paper] = PAPERS, **settings: Any) -> Run:
+def on_nodes(**settings: Any) -> Run:
     config = load_config(overrides={"papers": "raina2009", "profiles": "openblas-1"} | settings)
-    return Run(config, settings, papers, PROFILES, "a", NODES)
+    return Run(config, settings, PAPERS, PROFILES, "a", NODES)
 
 
 def test_a_machines_file_says_which_rows_it_has_and_a_run_names_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,19 +47,11 @@ def test_a_cluster_without_machines_is_a_mistake_that_says_how_to_write_one() ->
         resolve_run({"cluster": True})
 
 
-def test_of_slurm_is_asked_what_a_machines_file_says_and_there_it_measures_as_long_as_its_job_lasts() -> None:
+def test_on_its_node_a_machine_is_told_its_name_and_to_measure_as_long_as_its_job_lasts() -> None:
     run = on_nodes(seed=3)
-
-    def asked(machine: str) -> dict[str, object]:
-        return {key: of(SimpleNamespace(machine=machine)) for key, of in run.resources.items()}
-
-    assert asked("a") == {"runtime": 60, "slurm_partition": None, "gres": None}
-    assert asked("b") == NODES["b"]
-    words = ["--budget", "6min", "--config", "seed=3", 'machine="b"', "cluster=false"]
-    assert run.how_to_measure(SimpleNamespace(machine="b")) == words
-    assert run.measured == ["a", "b"]
+    assert run.how_to_measure("b") == ["--budget", "6min", "--config", "seed=3", 'machine="b"', "cluster=false"]
+    assert [*run.stamps] == ["a", "b"]
     assert "its job finds out what is left" in announce(run)
-    assert resolve_run(RBM).resources == {}
 
 
 def test_what_does_not_measure_leaves_out_what_is_wrong_and_shows_the_machines_that_there_are() -> None:
@@ -72,14 +62,6 @@ def test_what_does_not_measure_leaves_out_what_is_wrong_and_shows_the_machines_t
 
 
 # The file that measuring leaves.
-
-
-def leave(run: Run) -> str:
-    """Write the file of a run, as measuring does when nothing is left."""
-    stamp = Path(run.stamp(run.machine))
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.touch()
-    return str(stamp)
 
 
 def measured(number: int = 0, **settings: str) -> Run:
@@ -93,42 +75,42 @@ def measured(number: int = 0, **settings: str) -> Run:
     return resolve_run(asked)
 
 
-def test_it_stays_the_same_until_something_else_is_asked_for() -> None:
-    stamp = leave(measured(1))
-    assert measured().stamp("box") == stamp
-    assert measured(profiles="openblas-1,torch-1").stamp("box") != stamp
-    assert measured(experiments="matmul").stamp("box") != stamp
+def test_what_measuring_leaves_is_another_file_where_something_is_left_or_was_measured_by_hand_since() -> None:
+    def leave(later: int = 0, **settings: str) -> str:
+        """Write the file of a run, as measuring does when nothing is left."""
+        stamp = Path(measured(**settings).stamps["box"])
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.touch()
+        os.utime(stamp, ns=(written + later,) * 2)
+        return stamp.name
 
-
-def test_it_is_another_where_something_is_left_all_the_same_or_was_measured_by_hand_since() -> None:
-    stamp = leave(measured(1))
+    measured(1)
     (record,) = Path("results").rglob("*.jsonl")
-    later = os.stat(stamp).st_mtime_ns + 1
-    os.utime(record, ns=(later, later))
-    by_hand = leave(measured())
-    os.utime(by_hand, ns=(later, later))
-    assert measured().stamp("box") == by_hand != stamp
-    record.unlink()
-    left = leave(measured())
-    assert left not in {stamp, by_hand}
+    written = record.stat().st_mtime_ns
+    assert [leave() for _ in range(2)] == ["measured-1"] * 2
+    os.utime(record, ns=(written + 1,) * 2)
+    assert [leave(1) for _ in range(2)] == ["measured-2"] * 2
     # What cannot start is left each time.
-    assert leave(measured()) != left
+    assert [leave(1, profiles="openblas-1,torch-1") for _ in range(2)] == ["measured-3", "measured-4"]
+    record.unlink()
+    assert leave(1) == "measured-5"
 
 
-def test_on_a_cluster_it_is_another_where_a_size_a_machines_file_or_a_program_of_ours_changed(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [("WORKLOADS", "rbm.py"), ("HARDWARE", "gpu.yaml"), ("PAPERS", "raina2009/published.csv"), ("MACHINES", "a.yaml")],
+)
+def test_a_node_is_asked_again_where_what_was_said_or_a_file_of_what_people_write_is_another(
+    folder: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stamp = on_nodes().stamp("a")
-    assert on_nodes().stamp("a") == stamp != on_nodes().stamp("b")
-    table = PAPERS["raina2009"].experiments["rbm"]
-    less = replace(PAPERS["raina2009"], experiments={"rbm": replace(table, cases=table.cases[1:])})
-    assert on_nodes({"raina2009": less}).stamp("a") != stamp
-    assert on_nodes(seed=3).stamp("a") != stamp
-    with monkeypatch.context() as patched:
-        patched.setattr(runs, "told_of", lambda machine: Told(machine, profiles=("gpu",)))
-        assert on_nodes().stamp("a") != stamp
-    monkeypatch.setattr(work, "_file_digest", lambda workload: f"another {workload}")
-    assert on_nodes().stamp("a") != stamp
+    copy = shutil.copytree(getattr(runs, folder), tmp_path / "copy")
+    monkeypatch.setattr(runs, folder, copy)
+    stamps = on_nodes().stamps
+    assert on_nodes().stamps == stamps
+    assert on_nodes(seed=3).stamps["a"] != stamps["a"] != stamps["b"]
+    with (copy / file).open("a") as changed:
+        changed.write("#")
+    assert on_nodes().stamps["a"] != stamps["a"]
 
 
 # The last lines.
@@ -150,31 +132,33 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     turn = run.plan().next_turn()
     assert turn is not None
     write(record_of_turn(turn, run.work, lambda *_: came_out, 0, smoke=True))
-    (*_, last), has_failed = what_came_out(run)
-    first = run.work.wanted[0].case.name
-    assert has_failed == is_failed
-    assert last.startswith(line.format(case=first))
+    said: list[str] = []
+    assert say_what_came_out(run, said.append) == is_failed
+    assert said[-1].startswith(line.format(case=run.work.wanted[0].case.name))
     if is_failed:
-        assert last.endswith("; and 1 more; ./run respeed status shows where")
+        assert said[-1].endswith("; and 1 more; ./run respeed status shows where")
 
 
-def test_why_no_row_of_a_device_was_measured_is_told_of_devices_that_are_there_or_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("profiles", "missing", "answer", "line"),
+    [
+        ("openblas-1,gpu", None, {}, None),
+        ("openblas-1,gpu", None, {"reasons": {"fp32": "too old"}}, "gpu: not measured: too old"),
+        ("openblas-1,gpu", "no CUDA device", {}, "gpu: not measured: no CUDA device"),
+        ("gpu,gpu-bf16", None, {"reason": "stuck"}, "gpu, gpu-bf16: not measured: stuck"),
+        ("gpu,gpu-bf16", None, {"reasons": {"bf16": "too old"}}, None),
+        ("openblas-1", None, {"reason": "stuck"}, None),
+        ("all", "no CUDA device", {}, None),
+    ],
+)
+def test_why_no_row_of_a_device_can_run_is_told_of_devices_that_are_there_or_asked_for(
+    profiles: str, missing: str | None, answer: dict[str, Any], line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(answer: dict[str, Any], profiles: str = "openblas-1,gpu", missing: str | None = None) -> str | None:
-        monkeypatch.setattr(rows, "missing_device", lambda device: missing)
-        monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: answer)
-        run = resolve_run(RBM | {"profiles": profiles})
-        return without_devices(run, run.plan())
-
-    none, reason = "no row of a GPU or TPU was measured", "driver 550.54 (CUDA 12.4) is too old"
-    assert told({}) == f"{none}: gpu: not yet"
-    assert told({"reasons": {"fp32": reason}}) == f"{none}: gpu: {reason}"
-    low = {"reasons": {"fp32": reason, "bf16": "bf16 needs an NVIDIA GPU of 2020 or later"}}
-    assert told(low, "gpu-bf16,gpu") == f"{none}: gpu: {reason}"
-    assert told({}, "openblas-1") is None
-    assert told({}, missing="no CUDA device") == f"{none}: gpu: no CUDA device"
-    assert told({}, "all", "no CUDA device") is None
+    monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: answer)
+    said: list[str] = []
+    say_what_came_out(resolve_run(RBM | {"profiles": profiles}), said.append)
+    assert said[:-1] == ([line] if line else [])
 
 
 def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,11 +176,11 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     log = tmp_path / "measured.log"
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
-    assert failure(reason, ["results/logs/box/measured-0"], [str(log)]) == [
-        "respeed: no results/logs/box/measured-0: SLURM-job '3' failed, SLURM status is: 'FAILED'.",
+    assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
+        "respeed: no results/logs/box/asked-0: SLURM-job '3' failed, SLURM status is: 'FAILED'.",
         f"  the job said last: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
-    (line,) = failure(refused, ["results/smoke/logs/box/measured-0"], [str(log)])
+    line = failure(refused, ["results/smoke/logs/box/asked-0"], [str(log)])
     said = "respeed: box: Slurm refuses its jobs: invalid partition; look at slurm: in workflow/machines/box.yaml"
     assert line == said

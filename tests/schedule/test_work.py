@@ -1,19 +1,15 @@
 """What is asked for: which cases on which rows, and the papers, machines and files that are shown."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import MACHINE_FILES
 from respeed.inputs.papers import load_papers
-from respeed.schedule import rows
 from respeed.schedule import work as asking
-from respeed.schedule.rows import Row, find_rows
-from respeed.schedule.work import FEW, USUAL, Work, list_work, machines_in_full, papers_shown, told_shown
+from respeed.schedule.rows import Row
+from respeed.schedule.work import FEW, USUAL, Work, list_work, machines_in_full, papers_shown
 from tests.made import make_lines, write_lines, write_machines
 from tests.schedule.measured import PROFILES, work
 
@@ -71,24 +67,9 @@ def test_only_cells_with_one_of_the_words_in_their_names_are_measured(words: tup
     assert all(any(name.startswith(table) for name in names) for table in tables)
 
 
-def test_only_rows_are_measured_that_are_asked_for_and_that_the_machine_can_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    every = {name for name, profile in PROFILES.items() if not profile.optional}
-    assert set(load_config().profiles) == every
+def test_a_profile_that_is_optional_is_measured_where_it_is_named() -> None:
+    assert set(load_config().profiles) == {name for name, profile in PROFILES.items() if not profile.optional}
     assert load_config(overrides={"profiles": "cpu-bf16"}).profiles == ("cpu-bf16",)
-    tf32 = {"reasons": {"tf32": "TF32 needs another GPU"}}
-    both = {name: PROFILES[name] for name in ("gpu", "gpu-tf32")}
-    for reason, found, whys in (
-        ("no CUDA device", {}, {"gpu": "no CUDA device", "gpu-tf32": "no CUDA device"}), (None, {}, {}),
-        (None, tf32, {"gpu-tf32": "TF32 needs another GPU"}),
-        (None, {"reason": "stuck"}, {"gpu": "stuck", "gpu-tf32": "stuck"}),
-    ):  # fmt: skip
-        monkeypatch.setattr(rows, "missing_device", lambda device, reason=reason: reason)
-        monkeypatch.setattr(rows, "probe_device", lambda *asked, found=found: found)
-        there, why_not = find_rows(both)
-        assert why_not == whys
-        assert there.keys() == both.keys() - whys.keys()
 
 
 def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() -> None:
@@ -131,21 +112,6 @@ def test_a_table_of_a_ladder_runs_on_a_row_for_each_number_of_threads_and_on_no_
     assert not [one for one in work_of({}, papers="machine").wanted if one.cells[0].experiment == "scaling"]
 
 
-def test_what_is_asked_for_has_a_checksum_that_names_do_not_change_and_sizes_rows_and_sources_do() -> None:
-    asked = work()
-    first, *others = asked.wanted
-    case = replace(first.case, parameters={**first.case.parameters, "batch": 7})
-    row = replace(first.row, threads=9)
-    changed = [
-        replace(asked, wanted=(replace(first, **change), *others))
-        for change in ({"case": case}, {"row": row}, {"source": "another"}, {"tier": 5})
-    ]
-    changed += [replace(asked, wanted=asked.wanted[1:]), work(rounds=4), work(most=4), work(minutes=9)]
-    assert len({asked.digest, *(one.digest for one in changed)}) == 1 + len(changed)
-    named = replace(first, cells=(first.cells[0]._replace(case="other"),), guess=9.0)
-    assert replace(asked, wanted=(*others, named)).digest == asked.digest == work(seed=2).digest
-
-
 # What is shown.
 
 
@@ -168,18 +134,6 @@ def test_a_paper_is_shown_if_it_was_chosen_or_most_of_it_was_measured_and_not_fo
     assert shown() == ["theano-tutorials"]
     measure(number // 2 + 1)
     assert shown() == ["theano-tutorials", "raina2009"]
-
-
-def test_a_wrong_file_of_a_machine_leaves_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = "price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}\n"
-    for name, text in (("box", told), ("bad", "price: 1\n"), ("My Box", told)):
-        (tmp_path / f"{name}.yaml").write_text(text)
-    monkeypatch.setattr(asking, "MACHINE_FILES", replace(MACHINE_FILES, folder=tmp_path))
-    assert list(told_shown()) == ["box"]
-    lines = [line.partition(" is left out: ")[0] for line in capsys.readouterr().err.splitlines()]
-    assert lines == ["respeed: the machine bad"]
 
 
 def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out() -> None:

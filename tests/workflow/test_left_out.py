@@ -2,21 +2,9 @@
 
 import pytest
 
-from respeed.inputs.papers import paper_names
 from tests.conftest import Project
 
-LOAD = """
-from respeed.schedule.run import resolve_run
-from respeed.schedule.workflow import giving_up
-with giving_up():
-    print(*resolve_run({}, measures={}).papers)
-"""
 DRAFT = "title: A draft\nexperiments: {}\n"
-
-
-def load(project: Project, overrides: dict[str, str], *, measures: bool) -> tuple[int, list[str]]:
-    done = project.run("python", "-c", LOAD.format(overrides, measures), check=False)
-    return done.returncode, done.stdout.splitlines()
 
 
 def add(project: Project, file: str, text: str) -> None:
@@ -33,25 +21,6 @@ def test_a_mistake_ends_a_run_with_one_line_before_anything_is_measured(project:
     assert "workflow/papers/raina2009/paper.yaml" in line
     assert "did you mean visible?" in line
     assert not (project.folder / "results").exists()
-
-
-def test_a_wrong_paper_or_profile_stops_a_run_that_measures_with_it_and_no_other(project: Project) -> None:
-    project.edit("workflow/papers/bergstra2010/paper.yaml", "year: 2010", "year: MMX")
-    project.edit("workflow/hardware/torch-1.yaml", "threads: 1", "threads: none")
-    both = {"papers": "all", "profiles": "all"}
-    code, lines = load(project, both | {"papers": "bergstra2010"}, measures=True)
-    assert code == 2
-    assert len(lines) == 1
-    assert lines[0].startswith("respeed: workflow/")
-    code, lines = load(project, {"profiles": "openblas-1"}, measures=True)
-    assert (code, lines[-1]) == (0, "raina2009 machine")
-    left_out = "respeed: the hardware profile torch-1 is left out: workflow/hardware/torch-1.yaml: threads: "
-    assert any(line.startswith(left_out) for line in lines)
-    code, lines = load(project, both, measures=False)
-    assert (code, lines[-1].split()) == (0, [name for name in paper_names() if name != "bergstra2010"])
-    assert any(
-        line.startswith("respeed: the paper bergstra2010 is left out: workflow/papers/bergstra2010") for line in lines
-    )
 
 
 def test_a_dry_run_tells_of_what_is_wrong_beside_it_and_stops_at_what_it_names(project: Project) -> None:

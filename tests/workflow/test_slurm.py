@@ -115,13 +115,13 @@ def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_le
         finally:
             run.kill()
     said = (head.folder / "told").read_text()
-    assert "respeed: no results/smoke/logs/old-node/measured-" in said
+    assert "respeed: no results/smoke/logs/old-node/asked-" in said
     assert "CANCELLED" in said
     after = {path: lines_of(head.folder / path) for path in head.records()}
     assert all(after[path] == told for path, told in first.items())
     measured = [(path.split("/")[-2], str(one["parameters"])) for path, told in after.items() for one in told[1:]]
     assert len(measured) == len(set(measured)) == 2 * 4
-    assert list((head.folder / "results/smoke/logs/old-node").glob("measured-*-1"))
+    assert list((head.folder / "results/smoke/logs/old-node").glob("asked-*[!g]"))
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_a_partition_that_slurm_does_not_know_is_told_once_and_nothing_is_promis
     refused = "respeed: old-node: Slurm refuses its jobs: invalid partition specified: cpus; look at slurm: in"
     assert told.count(refused) == told.count("Slurm refuses") == 1
     end = "respeed: not all was measured on old-node; nothing is lost, and the same command goes on"
-    assert [line for line in told.splitlines() if line.startswith(end)] == [f"{end} once Slurm takes the jobs"]
+    assert [line for line in told.splitlines() if line.startswith(end)] == [f"{end} once jobs run"]
 
 
 def _measuring(environment: dict[str, str]) -> list[str]:

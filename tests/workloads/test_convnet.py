@@ -8,10 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from respeed.backends import Program
-from respeed.backends.torch import TorchOnCpu
 from respeed.measure.case import TOLERANCE
-from respeed.workloads._nets import Block, EarlyBlock, Inception, LocalResponse, Rows
+from respeed.workloads._nets import Block, Inception, LocalResponse, Rows
 from respeed.workloads.convnet import SPARE, Convnet
 from tests.conformance.programs import is_right, largest, make, steps
 
@@ -81,10 +79,11 @@ def test_blocks_add_shortcuts_and_concatenate_branches() -> None:
         nn.init.dirac_(layer.weight)
         layer.weight.data.mul_(factor)
         nn.init.zeros_(layer.bias)
-    torch.testing.assert_close(Block(twice, nn.Identity())(x), (3 * x).relu())
-    torch.testing.assert_close(Block(twice, negated)(x), x.relu())
-    torch.testing.assert_close(EarlyBlock(negated, twice, None)(x), -x)
-    torch.testing.assert_close(EarlyBlock(negated, twice, negated)(x), -x)
+    same, relu = nn.Identity(), nn.ReLU()
+    torch.testing.assert_close(Block(same, twice, None, relu)(x), (3 * x).relu())
+    torch.testing.assert_close(Block(same, twice, negated, relu)(x), x.relu())
+    torch.testing.assert_close(Block(negated, twice, None, same)(x), -x)
+    torch.testing.assert_close(Block(negated, twice, negated, same)(x), -x)
     torch.testing.assert_close(Inception(twice, negated)(x), torch.cat([2 * x, -x], 1))
 
 
@@ -123,17 +122,7 @@ def test_a_program_holds_as_much_memory_as_predicted(network: str) -> None:
     assert net.memory_bytes() == pytest.approx(sum(kept.values()) + 4 * spare, rel=0.1)
 
 
-@pytest.mark.parametrize("network", ["resnet18", "alexnet", "inception-v1", "lenet-pooled"])
-def test_a_step_that_was_prepared_for_capturing_is_a_first_step(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    made = TorchOnCpu("fp32", 1, 1)
-    made.in_pieces = False
-    program = made.build(net_of(network), 5)
-    assert program.arrays.image.is_contiguous()  # as cuDNN's strict fp32 has it
-    assert is_right(program)
-
-
-Forward = Callable[..., torch.Tensor]
+Forward = Wrong = Callable[..., torch.Tensor]
 
 
 class Scaled(torch.autograd.Function):  # type: ignore[misc]
@@ -148,36 +137,22 @@ class Scaled(torch.autograd.Function):  # type: ignore[misc]
         return gradients[0] * 1.001
 
 
-def of_kind(program: Program, kind: type) -> list[Any]:
-    return [layer for layer in program.arrays.net.modules() if isinstance(layer, kind)]
+def having(**attributes: Any) -> Wrong:
+    def wrong(forward: Forward, layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        vars(layer).update(attributes)
+        return forward(x)
+
+    return wrong
 
 
-def every(kind: type, wrong: Forward) -> Callable[[Program], None]:
-    """Have each layer of the kind do what is wrong."""
-
-    def plant(program: Program) -> None:
-        for layer in of_kind(program, kind):
-            layer.forward = partial(wrong, layer.forward, layer)
-
-    return plant
-
-
-def with_another(kind: type, attribute: str, value: Any) -> Callable[[Program], None]:
-    def plant(program: Program) -> None:
-        for layer in of_kind(program, kind):
-            setattr(layer, attribute, value)
-
-    return plant
-
-
-def with_gradients_off(kind: type, name: str) -> Callable[[Program], None]:
+def with_gradients_off(name: str) -> Wrong:
     """By a thousandth."""
 
-    def plant(program: Program) -> None:
-        for layer in of_kind(program, kind):
-            getattr(layer, name).register_hook(lambda gradient: 1.001 * gradient)
+    def wrong(forward: Forward, layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        getattr(layer, name).register_hook(lambda gradient: 1.001 * gradient)
+        return forward(x)
 
-    return plant
+    return wrong
 
 
 def without_an_example_in_the_gradients(forward: Forward, layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -199,30 +174,35 @@ def a_thousandth_off(forward: Forward, layer: Any, x: torch.Tensor) -> torch.Ten
     return forward(Scaled.apply(x))
 
 
-MISTAKES: dict[str, tuple[str, Callable[[Program], None]]] = {
-    "no bias": ("vgg16", every(nn.Conv2d, lambda forward, layer, x: forward(x) - layer.bias.detach()[:, None, None])),
-    "an example lost forward": ("resnet18", every(nn.Conv2d, without_the_last_example)),
-    "an example lost in the gradients of kernels": ("vgg16", every(nn.Conv2d, without_an_example_in_the_gradients)),
-    "gradients of gains off": ("resnet50", with_gradients_off(nn.BatchNorm2d, "weight")),
-    "gradients of biases off": ("lenet-pooled", with_gradients_off(nn.Linear, "bias")),
-    "a convolution's share off": ("vgg16", every(nn.Conv2d, a_thousandth_off)),
-    "a normalisation's share off": ("resnet50", every(nn.BatchNorm2d, a_thousandth_off)),
-    "normalisation by running means": ("resnet50", lambda program: program.arrays.net.eval()),
-    "another momentum": ("resnet18", with_another(nn.BatchNorm2d, "momentum", 0.101)),
+# Of which net which layers compute what, in place of what is right.
+MISTAKES: dict[str, tuple[str, type, Wrong]] = {
+    "no bias": ("vgg16", nn.Conv2d, lambda forward, layer, x: forward(x) - layer.bias.detach()[:, None, None]),
+    "an example lost forward": ("resnet18", nn.Conv2d, without_the_last_example),
+    "an example lost in the gradients of kernels": ("vgg16", nn.Conv2d, without_an_example_in_the_gradients),
+    "gradients of gains off": ("resnet50", nn.BatchNorm2d, with_gradients_off("weight")),
+    "gradients of biases off": ("lenet-pooled", nn.Linear, with_gradients_off("bias")),
+    "a convolution's share off": ("vgg16", nn.Conv2d, a_thousandth_off),
+    "a normalisation's share off": ("resnet50", nn.BatchNorm2d, a_thousandth_off),
+    "normalisation by running means": ("resnet50", nn.BatchNorm2d, having(training=False)),
+    "another momentum": ("resnet18", nn.BatchNorm2d, having(momentum=0.101)),
     "the mean in place of the largest": (
-        "alexnet", every(nn.MaxPool2d, lambda _, layer, x: nn.functional.avg_pool2d(x, 3, 2, 0, ceil_mode=True)),
+        "alexnet", nn.MaxPool2d, lambda _, layer, x: nn.functional.avg_pool2d(x, 3, 2, 0, ceil_mode=True),
     ),
-    "no shortcut": ("resnet18", every(Block, lambda _, block, x: block.relu(block.branch(x) + 0 * block.shortcut(x)))),
-    "another power of the local response": ("alexnet", with_another(LocalResponse, "beta", 0.5)),
-    "channels in another order": ("inception-v1", every(Inception, lambda forward, _, x: forward(x).flip(1))),
-    "rows in another order": ("vgg16", every(Rows, lambda _, layer, x: x.flatten(1))),
-    "a branch's share off": ("inception-v1", every(nn.Sequential, a_thousandth_off)),
+    "no shortcut": (
+        "resnet18", Block, lambda _, layer, x: layer.late(layer.branch(x) + 0 * (layer.shortcut or nn.Identity())(x)),
+    ),
+    "another power of the local response": ("alexnet", LocalResponse, having(beta=0.5)),
+    "channels in another order": ("inception-v1", Inception, lambda forward, _, x: forward(x).flip(1)),
+    "rows in another order": ("vgg16", Rows, lambda _, layer, x: x.flatten(1)),
+    "a branch's share off": ("inception-v1", nn.Sequential, a_thousandth_off),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_seen(mistake: str) -> None:
-    network, plant = MISTAKES[mistake]
+    network, kind, wrong = MISTAKES[mistake]
     program = build(net_of(network))
-    plant(program)
+    for layer in program.arrays.net.modules():
+        if isinstance(layer, kind):
+            layer.forward = partial(wrong, layer.forward, layer)
     assert largest(steps(program, 1)) > TOLERANCE["fp32"]

@@ -16,12 +16,12 @@ import pytest
 
 from respeed.errors import NotMeasurable
 from respeed.measure.case import TOLERANCE
-from respeed.timing.disturbance import difference, take_snapshot
+from respeed.measure.timing import difference, take_snapshot
 from respeed.workloads._replicas import end_all
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.data_parallel import ConvnetReplicas, DataParallel
 from tests.backends.ranks import Wrong
-from tests.conformance.programs import is_right, make, steps
+from tests.conformance.programs import case_of, is_right, make, steps
 
 SIZES: dict[str, Any] = {"visible": 53, "hidden": 37, "classes": 7, "batch": 30, "learning_rate": 0.5, "replicas": 2}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of threads, and ends them with a parent")
@@ -42,7 +42,7 @@ def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(re
 
 @pytest.mark.parametrize("size", ["smoke", "odd"])
 def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same(size: str) -> None:
-    workload = ConvnetReplicas(**ConvnetReplicas.tests[size] | {"batch": 6, "replicas": 2})
+    workload = ConvnetReplicas(**case_of("convnet_replicas", size).parameters | {"batch": 6, "replicas": 2})
     program = make("torch", precision="fp64", threads=2).build(workload, 5)
     assert is_right(program)
     assert {"replicas unlike the first", "Conv2d weight changes", "Linear bias gradients"} <= {*program.check()}

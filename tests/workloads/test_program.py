@@ -51,7 +51,7 @@ def measured(*command: str, **said: Any) -> dict[str, Any]:
 
 def seconds_of(facts: dict[str, Any]) -> set[float]:
     assert facts["status"] == "measured", facts["reason"]
-    return {second for block in facts["blocks"] for second in block["sample_seconds"]}
+    return {second for block in facts["blocks"] for second in block.sample_seconds}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
     "not installed": (["no-such-program"], {}, "not-run", "there is no no-such-program on the PATH"),
     "no executable": (["./like.txt"], {}, "failed", "./like.txt cannot be run: Permission denied"),
     "exit code": ([*PYTHON, "raise SystemExit('no n given')"], {}, "failed", "ended with exit code 1: no n given"),
-    "crash": ([*PYTHON, "import os; os.abort()"], {}, "failed", "ended with SIGABRT"),
+    "crash": ([*PYTHON, "import os; os.abort()"], {}, "failed", "ended with signal 6 (Aborted)"),
     "a pipe": (["mkfifo", "out"], OUT, "failed", "out, which is checked, is no plain"),
     "endless": (["sleep", "9"], {}, "failed", "had not ended after 0.5 s"),
     "talks for ever": (["yes"], {}, "failed", "yes printed more than 1 MB"),
@@ -121,8 +121,8 @@ def test_the_time_is_that_of_the_whole_process_or_the_number_that_it_prints(fold
     assert len(told["blocks"]) <= 2 * len(whole["blocks"])  # as much of it is run as of what counts whole
     for facts, tells in ((whole, Path("/proc/self/schedstat").exists()), (told, False)):
         for block in facts["blocks"]:
-            assert (block["run_delay_seconds"] is not None) == tells
-            assert (block["minor_faults"], block["threads_ran"]) == (0, None)
+            assert (block.run_delay_seconds is not None) == tells
+            assert (block.minor_faults, block.threads_ran) == (0, None)
 
 
 @pytest.mark.parametrize("first_seconds", [1.03, 1.1])
@@ -198,9 +198,9 @@ def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed
 
 def test_a_program_that_takes_more_cpus_than_its_row_has_no_time() -> None:
     runner = program.Runner(program.Program(program={"paper": "", "command": ["true"]}), 1, "fp32", seed=1)
-    runner._runs.append(program.Run("", 1.04, None))
+    runner._runs.append(program.Run("", 1.04, 0.0))
     assert runner.told(1, 1.0) == 1.0
-    runner._runs.append(program.Run("", 1.3, None))
+    runner._runs.append(program.Run("", 1.3, 0.0))
     with pytest.raises(WrongResult, match=r"took the time of 1\.3 CPUs, 1 asked"):
         runner.told(1, 1.0)
 
@@ -208,9 +208,10 @@ def test_a_program_that_takes_more_cpus_than_its_row_has_no_time() -> None:
 def test_a_program_sees_the_device_of_its_row_alone_and_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "1", "OMP_NUM_THREADS": "7"})
     for device, sees in (("cpu", "-1"), ("cuda", "0"), ("cuda:1", "1")):
-        assert program.environment(device) == {"OMP_NUM_THREADS": "7", "CUDA_VISIBLE_DEVICES": sees}
+        seen = {"CUDA_VISIBLE_DEVICES": sees, "HIP_VISIBLE_DEVICES": sees}
+        assert program.environment(device) == {"OMP_NUM_THREADS": "7"} | seen
     monkeypatch.setattr(os, "environ", {"CUDA_VISIBLE_DEVICES": "4,GPU-7"})
-    assert program.environment("cuda:1") == {"CUDA_VISIBLE_DEVICES": "GPU-7"}
+    assert program.environment("cuda:1")["CUDA_VISIBLE_DEVICES"] == "GPU-7"
 
 
 def example(folder: Path, change: Callable[[str], str] = str) -> Paper:

@@ -15,7 +15,7 @@ def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.Data
 
 
 def load_rounds(folder: str | Path = "results/tables") -> "pandas.DataFrame":
-    """The rounds of a run, a row a round and case: where every statistic begins."""
+    """Return the rounds of a run, a row for each round of a case: where every statistic begins."""
     from respeed.analysis.columns import load_table
 
     return load_table("rounds", Path(folder))

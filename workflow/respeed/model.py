@@ -1,21 +1,34 @@
-"""A paper: published tables, what each of them ran and claims, and how well each fact is known; and the types of what
-people write, whose bounds pydantic holds.
+"""A paper, as paper.yaml says it: published tables, what each ran and claims, and how well each fact is known.
+
+The types here are the forms of that file, too: pydantic holds their bounds. What needs the workloads, or the printed
+numbers, is checked where a paper is read.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass as model
+from pydantic.json_schema import SkipJsonSchema
 
 from respeed.errors import nearest
+from respeed.paths import NAME
 
 # --- types of values
 
-# Of every model of a file: a key that it does not have is a mistake.
+# Of every model of a file: a key that it does not have is a mistake. A field of SkipJsonSchema is one that no file has.
 FORM = ConfigDict(extra="forbid")
 # No size, rate or count of anything is larger than this.
 LARGEST = 1e30
@@ -23,10 +36,20 @@ LARGEST = 1e30
 SOME = Field(min_length=1)
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
+LabelOrNone = Annotated[str, Field(max_length=100)]
 Year = Annotated[StrictInt, Field(ge=1940, le=2100)]
 Count = Annotated[StrictInt, Field(ge=1, le=10**15)]
-# 2 stays a whole number.
-Positive = Annotated[StrictInt | StrictFloat, Field(gt=0, le=LARGEST)]
+Positive = Annotated[float, Field(strict=True, gt=0, le=LARGEST)]
+
+
+def _check_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError("must be small letters, digits, - and _ (at most 64, starting with a letter or digit)")
+    return name
+
+
+# What stands in a file as the name of a row, a case, a table, a machine: some of these become folders.
+Name = Annotated[str, AfterValidator(_check_name)]
 
 
 def _name_entries(entries: Any) -> Any:
@@ -34,8 +57,9 @@ def _name_entries(entries: Any) -> Any:
     if not isinstance(entries, dict):
         return entries
     for key, entry in entries.items():
-        if isinstance(entry, dict) and "name" in entry:
-            raise ValueError(f"{key} has a key 'name': its name is {key}; leave the key out")
+        for own in ("name", "original"):
+            if isinstance(entry, dict) and own in entry:
+                raise ValueError(f"{key} has a key {own!r}, which no file says; leave the key out")
     return {key: {**entry, "name": key} if isinstance(entry, dict) else entry for key, entry in entries.items()}
 
 
@@ -69,7 +93,16 @@ CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
 # How well a fact is known.
 Confidence = Literal["stated", "code", "recalled", "inferred", "chosen"]
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
-Precision = Annotated[str, known("precision", lambda: PRECISIONS)]
+
+
+def _check_precision(name: str) -> str:
+    if name:
+        check_known("precision", name, PRECISIONS)
+    return name
+
+
+# Empty where the paper's file says none.
+Precision = Annotated[str, AfterValidator(_check_precision)]
 # What each test of a claim needs beside a row, and no other may have.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("over",)),
@@ -82,49 +115,44 @@ Counted = Literal["examples", "flops", "bytes"]
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 # The case that is the sum of all others of a table, where they add up; that of tiny cases answers no printed column.
 TOTAL, SMOKE_TOTAL = "total", "smoke-total"
-# The end of the names of rows that a ladder of threads makes.
-LADDER_ROW = re.compile(r"-t[0-9]+$")
 # Before a number of published.csv that the paper does not print: it was inferred from others.
 INFERRED = "~"
 # Where a number stands: experiment, printed column, published row.
 Place = tuple[str, str, str]
-Parameter = Annotated[StrictInt | StrictFloat, Field(ge=0, le=LARGEST)] | Annotated[str, Field(min_length=1)]
-Parameters = dict[str, Parameter]
+Parameters = dict[str, Any]
 
 
 def number_bytes(precision: str) -> int:
-    """Bytes of a number, as memory and traffic are counted: 8 in fp64, or else 4, as in fp32, however low the precision
-    of some arrays is.
+    """Return the bytes of a number, as memory and traffic are counted.
+
+    These are 8 in fp64, or else 4, as in fp32, however low the precision of some arrays is.
     """
     return 8 if precision == "fp64" else 4
 
 
 @dataclass(frozen=True)
 class Unit:
-    """`size` seconds where nothing is counted; otherwise `size` of what is counted, a second."""
+    """A unit of printed numbers.
+
+    It is `size` seconds where nothing is `counted`; otherwise `size` of what is counted, a second.
+    """
 
     name: str
     size: float = 1.0
     counted: Counted | None = None
 
-    @property
-    def better(self) -> str:
-        """Which of two numbers is the better one: larger or smaller."""
-        return "larger" if self.counted else "smaller"
-
     def seconds(self, value: float, amount: float | None) -> float | None:
-        """The seconds that a number in this unit says. `amount` is how much of what is counted they stand for; None
-        where that is not known, and needed.
+        """Return the seconds that a number in this unit says.
+
+        `amount` is how much of what is counted they stand for. None if that is needed, and not known.
         """
         if self.counted is None:
             return value * self.size
         return amount / (value * self.size) if amount else None
 
     def value(self, seconds: float, amount: float | None) -> float | None:
-        """The number that says so many seconds: the inverse of `seconds`."""
-        if self.counted is None:
-            return seconds / self.size
-        return amount / (seconds * self.size) if amount else None
+        """Return the number that says so many seconds: the inverse of `seconds`."""
+        return self.seconds(seconds, amount) if self.counted else seconds / self.size
 
 
 SECONDS = Unit("seconds")
@@ -143,10 +171,20 @@ UNITS = {
 SPEEDUP = "x"
 
 
+def _find_unit(unit: Any) -> Unit:
+    """Return the unit of a name; ValueError if there is none of that name."""
+    if isinstance(unit, Unit):
+        return unit
+    check_known("unit", unit, UNITS)
+    return UNITS[unit]
+
+
 @model(frozen=True, config=FORM)
 class Hardware:
-    """What a published row ran on. `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of
-    the memory; `source` says how both follow from what, `confidence` how well it is known (as of a fact).
+    """What a published row ran on.
+
+    `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of the memory; `source` says how both
+    follow from what, `confidence` how well it is known (as of a fact).
     """
 
     label: Label
@@ -166,29 +204,31 @@ def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...
 class PublishedRow:
     """One row of the published tables.
 
-    `beside` are the architectures of ours whose rows stand beside it. `year` is the paper's where the row has none.
+    `beside` are the architectures of ours whose rows stand beside it. `year` is 0 where it is the paper's.
     `precision`, `device` and `algorithm` are empty, and `hardware` None, where the paper's file says nothing of them.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     label: Label
     package: Label
     beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_check_one_kind)]
-    year: Year = 0
-    device: Label = ""
+    year: Year | Literal[0] = 0
+    device: LabelOrNone = ""
     precision: Precision = ""
-    algorithm: Label = ""
+    algorithm: LabelOrNone = ""
     hardware: Hardware | None = None
 
     @property
     def is_cpu(self) -> bool:
+        """Return whether it stands beside rows of CPUs."""
         return self.beside[0] in CPU_ARCHITECTURES
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed: its `value` in the table's unit, and its `text`, which begins with INFERRED where the
-    paper does not print it.
+    """A number as it was printed: its `value` in the table's unit, and its `text`.
+
+    The text begins with INFERRED where the paper does not print the number.
     """
 
     value: float
@@ -196,7 +236,7 @@ class Printed:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last digit that was printed, relative to the number: 6x may be 5.5 to 6.5."""
+        """Return half a unit of the last digit that was printed, relative to the number: 6x may be 5.5 to 6.5."""
         digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
         whole, _, decimals = digits.partition(".")
         unit = 10.0 ** -len(decimals)
@@ -221,7 +261,7 @@ class Claim:
     With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     says: Text
     test: Annotated[str, known("test", lambda: NEEDS)]
     experiment: str
@@ -234,18 +274,82 @@ class Claim:
 
 @dataclass(frozen=True)
 class Case:
-    """One column of a table: a problem size. `parameters` are the workload's, numbers or texts (PARAMETERS of its
-    module).
+    """One column of a table: a problem size.
+
+    `parameters` are the workload's, numbers or texts (PARAMETERS of its module). `column` is the printed column that it
+    answers, where that has another name. `examples` is how many examples its seconds process, where that is not what
+    the table says.
     """
 
-    name: str
+    name: Name
     workload: str
     parameters: Mapping[str, Any]
+    column: str | None = None
+    examples: Count | None = None
+
+
+def _read_case(entry: Any) -> Any:
+    """Gather the parameters of a case, which stand beside its other keys; its workload may be the table's."""
+    if not isinstance(entry, dict):
+        return entry
+    if "case" not in entry:
+        raise ValueError("the key 'case' is missing, which has its name")
+    own = {key: entry[key] for key in ("workload", "column", "examples") if key in entry}
+    rest = {key: value for key, value in entry.items() if key not in {"case", *own}}
+    return {"name": entry["case"], "workload": "", "parameters": rest} | own
+
+
+CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
+CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
+Entry = Annotated[Case, BeforeValidator(_read_case), WithJsonSchema(CASE_SCHEMA)]
+Word = Annotated[str, Field(min_length=1, max_length=500)]
+Command = Annotated[tuple[Word, ...], Field(min_length=1, max_length=100)]
+FileName = Annotated[str, Field(pattern=r"^[\w{][\w.{}-]{0,99}$", description="the name of a file, without folders")]
+
+
+def _check_pattern(pattern: str) -> str:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError("must have one group, (...), around the number")
+    return pattern
+
+
+@model(frozen=True, config=FORM)
+class Program:
+    """A program of somebody else's, as a table says it.
+
+    `command` is a list of words, or one for each architecture. Its time is that of the whole process, or the number in
+    the one group of `time_pattern`. Its result is right if it ends with exit code 0 and writes the numbers of the file
+    `like` to `file`, as far as `tolerance` of the largest.
+    """
+
+    command: Command | Annotated[dict[Architecture, Command], SOME]
+    time_pattern: Annotated[str, Field(max_length=500), AfterValidator(_check_pattern)] | None = None
+    time_unit: Literal["seconds", "milliseconds", "microseconds"] = "seconds"
+    file: FileName | None = None
+    like: FileName | None = None
+    tolerance: Positive | None = None
+
+    @model_validator(mode="after")
+    def _check_result(self) -> "Program":
+        if len({one is None for one in (self.file, self.like, self.tolerance)}) > 1:
+            raise ValueError("give file, like and tolerance together, or none of them")
+        return self
+
+    @property
+    def placeholders(self) -> set[str]:
+        """Return the names in braces in its command and in `like`."""
+        commands = self.command.values() if isinstance(self.command, dict) else [self.command]
+        return {*PLACEHOLDER.findall(" ".join([*chain.from_iterable(commands), self.like or ""]))}
 
 
 def command_of(case: Case, architecture: str) -> list[str]:
-    """The words of the case's program on rows of that architecture, with what the case says in place of {its
-    parameters}; nothing where it has no program, or none for such rows.
+    """Return the words of the case's program on rows of that architecture, with its parameters in place of their names.
+
+    They are empty where it has no program, or none for such rows.
     """
     command = case.parameters.get("program", {}).get("command", [])
     if isinstance(command, Mapping):
@@ -254,7 +358,7 @@ def command_of(case: Case, architecture: str) -> list[str]:
 
 
 def filled(word: str, known: Mapping[str, Any]) -> str:
-    """The word with what is known in place of {its name}."""
+    """Return the word with what is known in place of {its name}."""
     return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
 
 
@@ -269,63 +373,88 @@ class Fact:
 
 @model(frozen=True, config=FORM)
 class Algorithm:
-    """One of several programs for the same cases; its `name` is its workload's. `published_for`: the published rows
-    whose numbers are its; `architectures`: those that run it here; `parameters`: what it needs of its own; `cases`:
-    those it has, where it has not all, each with what it needs there.
+    """One of several programs for the same cases; its `name` is its workload's.
+
+    `published_for`: the published rows whose numbers are its; `architectures`: those that run it here; `parameters`:
+    what it needs of its own; `cases`: those it has, where it has not all, each with what it needs there.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     label: Label
     published_for: tuple[str, ...]
     architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
     parameters: Parameters = field(default_factory=dict)
     cases: dict[str, Parameters] = field(default_factory=dict)
 
-    @property
-    def workload(self) -> str:
-        return self.name
 
-
-@dataclass(frozen=True)
+@model(frozen=True, config=FORM)
 class Experiment:
     """One table: its cases, and what its seconds are for.
 
-    `unit` is what the paper prints it in. `examples` is how many examples the seconds of a case process, of all cases
-    or by `case_examples` of one; None where the seconds are those of one step.
-    `algorithms` are there where a table tells several apart: every case then stands once for each, next to each other.
-    `columns` maps a case to the printed column that it answers, where that has another name. `total` says what the
-    seconds of all cases together are for, where they add up to something: the table has a case TOTAL more then.
-    `round_seconds` is a first guess at what a round takes, until this machine has records of its own. `repeats` is how
-    many steps the seconds are for, where these have no examples. Rows of other `architectures` do not run the table,
-    nor, where it names one, of another `precision`. Of a table at tiny sizes `original` is the paper's. One with a
-    `ladder` is measured on rows of its own, one for each number of threads.
-    `axis` says what its cases differ in, as a figure has it below them; empty where the paper's file does not say.
+    Attributes
+    ----------
+    workload, protocol, program
+        What each case is measured by, unless it says another one; the parameters that cases share, each that which its
+        workload takes; a program of somebody else's. Where the table was read, its cases have all of these.
+    cases, smoke_cases
+        Its columns, and those that the smoke preset tries in their place. Of several algorithms a case stands once for
+        each, next to each other.
+    algorithms
+        There where a table tells several apart.
+    unit
+        What the paper prints it in.
+    examples, repeats
+        How many examples, or where these are not counted, how many steps, its seconds are for.
+    total
+        What the seconds of all cases together are for, where they add up to something.
+    architectures, precision
+        Rows of others do not run the table; an empty precision is any.
+    axis
+        What its cases differ in, as a figure has it below them.
+    ladder
+        Whether it is measured on rows of its own, one for each number of threads.
+    round_seconds
+        A first guess at what a round takes, until this machine has records of its own.
+    original
+        Of a table at tiny sizes, the paper's.
     """
 
-    name: str
-    title: str
-    unit: Unit
-    examples: int | None
-    case_examples: Mapping[str, int]
-    cases: tuple[Case, ...]
-    smoke_cases: tuple[Case, ...]
-    algorithms: Mapping[str, Algorithm]
-    columns: Mapping[str, str]
-    total: str | None
-    round_seconds: float
-    facts: tuple[Fact, ...]
-    caveats: tuple[str, ...]
-    repeats: int | None = None
-    architectures: tuple[str, ...] = ARCHITECTURES
-    precision: str = ""
-    axis: str = ""
+    name: SkipJsonSchema[str]
+    title: Text
+    workload: str
+    cases: Annotated[tuple[Entry, ...], SOME]
+    smoke_cases: Annotated[tuple[Entry, ...], SOME]
+    protocol: Parameters = field(default_factory=dict)
+    round_seconds: Positive = 10
+    facts: tuple[Fact, ...] = ()
+    caveats: tuple[Text, ...] = ()
+    unit: Annotated[Unit, BeforeValidator(_find_unit), WithJsonSchema({"type": "string"})] = field(
+        default_factory=lambda: SECONDS
+    )
+    examples: Count | None = None
+    algorithms: Annotated[dict[str, Algorithm], Named] = field(default_factory=dict)
+    total: Label | None = None
+    repeats: Count | None = None
+    architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
+    precision: Precision = ""
+    axis: LabelOrNone = ""
+    program: Program | None = None
     ladder: bool = False
-    total_case: str = TOTAL
-    original: "Experiment | None" = None
+    original: SkipJsonSchema["Experiment | None"] = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the printed column that a case answers, of the cases where that has another name."""
+        return {case.name: case.column for case in self.cases if case.column}
+
+    @property
+    def total_case(self) -> str:
+        """Return the name of the case that is the sum of all others."""
+        return SMOKE_TOTAL if self.original else TOTAL
 
     def at_tiny_sizes(self) -> "Experiment":
         """Return the table with the cases of the smoke preset, which answer no printed column."""
-        return replace(self, cases=self.smoke_cases, total_case=SMOKE_TOTAL, original=self)
+        return replace(self, cases=self.smoke_cases, original=self)
 
     def case_names(self) -> tuple[str, ...]:
         """Return the table's columns, each once; last the total, where there is one."""
@@ -353,113 +482,105 @@ class Experiment:
         return words
 
     def runs_on(self, case: Case, architecture: str) -> bool:
-        """Whether rows of that architecture run the case at all."""
-        algorithm, is_program = self.algorithms.get(case.workload), "program" in case.parameters
-        return (
-            architecture in self.architectures
-            and (algorithm is None or architecture in algorithm.architectures)
-            and bool(not is_program or command_of(case, architecture))
-        )
-
-    def has_row(self, profile: str) -> bool:
-        """Return whether the row of that name is one of the table's: of a ladder, or of none."""
-        return self.ladder == bool(LADDER_ROW.search(profile))
+        """Return whether rows of that architecture run the case at all."""
+        algorithm = self.algorithms.get(case.workload)
+        is_theirs = architecture in self.architectures and (not algorithm or architecture in algorithm.architectures)
+        return is_theirs and ("program" not in case.parameters or bool(command_of(case, architecture)))
 
     def ran_in(self, workload: str, row: str) -> bool:
-        """Whether the published row ran the workload: where the table tells algorithms apart, only its own."""
+        """Return whether the published row ran the workload: where the table tells algorithms apart, only its own."""
         algorithm = self.algorithms.get(workload)
         return algorithm is None or row in algorithm.published_for
 
     def algorithms_in(self, rows: Collection[str]) -> set[str]:
-        """The algorithms whose numbers the paper prints in any of these rows."""
+        """Return the algorithms whose numbers the paper prints in any of these rows."""
         return {name for name, one in self.algorithms.items() if set(one.published_for) & set(rows)}
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether the table's seconds are for more than one step."""
-        return any((self.examples, self.case_examples, self.repeats))
+        """Return whether the table's seconds are for more than one step."""
+        return any((self.examples, self.repeats, *(case.examples for case in self.cases)))
 
     def steps(self, case: Case) -> float:
-        """How many steps the table's seconds stand for: examples / batch, which need not be whole, or the repeats."""
-        examples = self.case_examples.get(case.name, self.examples)
+        """Return how many steps the seconds of the case stand for: examples / batch, which need not be whole."""
+        examples = case.examples or self.examples
         return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
 
     def examples_of(self, case: Case) -> float | None:
-        """How many examples the seconds of the case stand for; None where a step has none."""
+        """Return how many examples the seconds of the case stand for; None where a step has none."""
         return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
 
     def case(self, name: str) -> Case:
-        """The table's case of that name; of several algorithms the first one's."""
+        """Return the table's case of that name, or the paper's; of several algorithms the first one's."""
         every = (*self.cases, *(self.original.cases if self.original else ()))
         return next(case for case in every if case.name == name)
 
     def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
-        """How much of what the table's unit counts the seconds of a case stand for; None where it counts nothing, or
-        where nobody knows. `flops` and `traffic_bytes` are those of these seconds.
+        """Return how much of what the table's unit counts the seconds of a case stand for.
+
+        `flops` and `traffic_bytes` are those of these seconds. None where the unit counts nothing, or nobody knows.
         """
         if self.unit.counted == "examples":
             return self.examples_of(case)
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
-@dataclass(frozen=True)
-class Paper:
-    """A paper as its folder in workflow/papers describes it. `doi` and `url` are empty where it has none.
+Doi = Annotated[str, Field(pattern=r"^(10\.[0-9.]{4,}/[^ ]+)?$", description="a DOI alone, such as 10.1145/1553374")]
+Address = Annotated[str, Field(pattern="^(https?://[^ ]+)?$", description="an address that begins with https://")]
 
-    `published` has the printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
-    `history` has the experiments whose rates stand in one figure, by the years of their rows, each with the operations
-    that a printed time is for; None where the table's unit is a rate.
+
+@model(frozen=True, config=FORM)
+class Paper:
+    """A paper as its folder in workflow/papers describes it.
+
+    The name of an organisation stands in braces among the authors, as in BibTeX: it is kept whole. `doi` and `url` are
+    empty where it has none. `history` has the experiments whose rates stand in one figure, by the years of their rows,
+    each with the operations that a printed time is for; None where the table's unit is a rate. `published` has the
+    printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
     """
 
-    name: str
-    title: str
-    authors: tuple[str, ...]
-    venue: str
-    year: int
-    doi: str
-    url: str
-    claim: str
-    rows: tuple[PublishedRow, ...]
-    facts: tuple[Fact, ...]
-    experiments: Mapping[str, Experiment]
-    published: Mapping[Place, Printed]
-    speedups: Mapping[Place, Printed] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
-    history: Mapping[str, float | None] = field(default_factory=dict)
+    name: SkipJsonSchema[str]
+    title: Text
+    authors: Annotated[tuple[Text, ...], SOME]
+    venue: Text
+    year: Year
+    claim: Text
+    rows: Annotated[dict[Name, PublishedRow], Named]
+    experiments: Annotated[dict[Name, Experiment], SOME, Named]
+    facts: tuple[Fact, ...] = ()
+    doi: Doi = ""
+    url: Address = ""
+    claims: Annotated[dict[Name, Claim], Named] = field(default_factory=dict)
+    history: dict[str, Positive | None] = field(default_factory=dict)
+    published: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
+    speedups: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
 
     def at_tiny_sizes(self) -> "Paper":
         """Return the paper with the cases of the smoke preset in place of its own."""
         return replace(self, experiments={name: one.at_tiny_sizes() for name, one in self.experiments.items()})
 
-    def row(self, name: str) -> PublishedRow:
-        """The published row of that name."""
-        return next(row for row in self.rows if row.name == name)
-
-    def rows_beside(self, architecture: str) -> tuple[PublishedRow, ...]:
-        """The published rows that rows of ours of that architecture stand beside."""
-        return tuple(row for row in self.rows if architecture in row.beside)
-
     def prints(self, experiment: str) -> bool:
-        """Whether the paper prints any time or rate of the experiment."""
+        """Return whether the paper prints any time or rate of the experiment."""
         return any(place[0] == experiment for place in self.published)
 
     def speaks_of(self, experiment: str) -> bool:
-        """Whether it prints something of the experiment, or claims it."""
-        return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims)
+        """Return whether the paper prints something of the experiment, or claims it."""
+        return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims.values())
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
-        """The time or rate in the column that the case answers; None where the paper prints none."""
+        """Return the time or rate in the column that the case answers; None where the paper prints none."""
         return self.published.get(self._place(experiment, case, row))
 
     def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
-        """The speedup in the column that the case answers; None where the paper prints none."""
+        """Return the speedup in the column that the case answers; None where the paper prints none."""
         return self.speedups.get(self._place(experiment, case, row))
 
     def seconds(
         self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
     ) -> float | None:
-        """What is printed there in seconds; of a rate of operations or of bytes, how many these are must be known,
-        `traffic_bytes` at 4 bytes a number.
+        """Return what is printed there in seconds; None where nothing is.
+
+        Of a rate of operations or of bytes, how many these are must be known, `traffic_bytes` at 4 bytes a number.
         """
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
         if printed is None:
@@ -470,8 +591,9 @@ class Paper:
         return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
-        """The fastest of the rows `over` against `row`, from what is printed of both; if their work is
-        the same, it need not be known. None if it is not, or if one of the two is missing.
+        """Return the speedup of `row` over the fastest of the rows `over`, from what is printed of both.
+
+        If their work is the same, it need not be known. None if it is not, or if one of the two is missing.
         """
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
@@ -481,8 +603,9 @@ class Paper:
         return fast / max(slow) if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
-        """How far `speedup`, or the printed one where there is none, may be off because numbers are printed rounded,
-        relative to it.
+        """Return how far `speedup`, or the printed one where there is none, may be off, relative to it.
+
+        That is because numbers are printed rounded.
         """
         slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
         base = self.printed(experiment, case, slow.name) if slow else None
@@ -492,26 +615,28 @@ class Paper:
         return printed.rounding if printed else 0.0
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
-        """Of these rows the one with the best number in the case; None where nothing is printed of any."""
+        """Return of these rows the one with the best number in the case; None where nothing is printed of any."""
         found = {name: speed for name in rows if (speed := self._speed(experiment, case, name))}
-        return self.row(max(found, key=lambda name: found[name])) if found else None
+        return self.rows[max(found, key=lambda name: found[name])] if found else None
 
     @property
     def links(self) -> dict[str, str]:
-        """Where to read it: the text of each link, and its address."""
+        """Return where to read it: the text of each link, and its address."""
         doi = {f"doi:{self.doi}": f"https://doi.org/{self.doi}"} if self.doi else {}
         return doi | ({self.url.partition("://")[2]: self.url} if self.url else {})
 
     @property
     def cpu_rows(self) -> tuple[str, ...]:
-        return tuple(row.name for row in self.rows if row.is_cpu)
+        """Return the names of the published rows of CPUs."""
+        return tuple(name for name, row in self.rows.items() if row.is_cpu)
 
     @property
     def device_rows(self) -> tuple[str, ...]:
-        return tuple(row.name for row in self.rows if not row.is_cpu)
+        """Return the names of the other published rows."""
+        return tuple(name for name, row in self.rows.items() if not row.is_cpu)
 
     def _speed(self, experiment: str, case: str, row: str) -> float | None:
-        """What is printed there as a speed, in a measure of the table's own."""
+        """Return what is printed there as a speed, in a measure of the table's own."""
         printed, unit = self.printed(experiment, case, row), self.experiments[experiment].unit
         if printed is None:
             return None
@@ -520,8 +645,8 @@ class Paper:
         return printed.value if unit.counted else 1 / printed.value
 
     def _width(self, row: str) -> float:
-        """Bytes of the row's numbers over those of fp32."""
-        return number_bytes(self.row(row).precision) / number_bytes("fp32")
+        """Return the bytes of the row's numbers over those of fp32."""
+        return number_bytes(self.rows[row].precision) / number_bytes("fp32")
 
     def _place(self, experiment: str, case: str, row: str) -> Place:
         return experiment, self.experiments[experiment].columns.get(case, case), row

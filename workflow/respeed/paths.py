@@ -26,7 +26,6 @@ ROOT = WORKFLOW.parent
 HARDWARE = WORKFLOW / "hardware"
 PAPERS = WORKFLOW / "papers"
 MACHINES = WORKFLOW / "machines"
-SCHEMAS = WORKFLOW / "schemas"
 STARTERS = WORKFLOW / "starters"
 WORKLOADS = WORKFLOW / "respeed" / "workloads"
 BACKENDS = WORKFLOW / "respeed" / "backends"
@@ -98,6 +97,21 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def lock_file(path: Path) -> int | None:
+    """Lock a file, which is made if need be, until the descriptor is closed; return that, or None if it is locked.
+
+    Raises OSError if the file cannot be made or opened.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
 def hold_folder(smoke: bool) -> int:
     """Take the folder of results until the descriptor is closed or the process ends.
 
@@ -105,15 +119,11 @@ def hold_folder(smoke: bool) -> int:
     """
     folder = results_folder(smoke)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = lock_file(folder / ".lock")
     except OSError as error:
         raise cannot_write(folder, error) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it") from None
+    if descriptor is None:
+        raise UserError(f"{folder}: another run is at work in this folder; wait for it or stop it")
     return descriptor
 
 

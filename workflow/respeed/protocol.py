@@ -1,18 +1,20 @@
-"""How long to warm up and to time, what a block of timed steps is, and the causes for which it is discarded: facts
-first, the judgement apart from them. The reasons are in docs/method.md. Reads no clock, so that tables can use it.
+"""How long to warm up and to time, what a block of timed steps is, and the causes for which it is discarded.
+
+Facts come first, the judgement apart from them. The reasons are in docs/method.md. Nothing here reads a clock, so that
+tables can use it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked
 
 
 @dataclass(frozen=True)
 class TimingProtocol:
-    """All durations in seconds.
+    """Say how long to warm up and to time, and what a block may suffer; all durations are in seconds.
 
     Warm-up lasts at least `warmup_seconds`, and goes on until two windows of at least `warmup_window_seconds` agree
     within `warmup_agreement`, but not longer than `warmup_cap_seconds`. A first step that is longer than a window
@@ -76,14 +78,22 @@ Seconds = Annotated[float, Field(ge=0, le=1e8)]
 Sample = Annotated[float, Field(ge=LEAST_SECONDS, le=1e8)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Whole = Annotated[int, Field(ge=1, le=2**53)]
-TOLD_OF_DEVICE = {"sm_mhz", "highest_sm_mhz", "watts", "celsius", "reasons"}
+DeviceFact = Annotated[str, Field(pattern="^(sm_mhz|highest_sm_mhz|watts|celsius|reasons)$")]
 Told = Annotated[float, Field(ge=0, le=1e6)]
 
 
-def _check_told(device: tuple[dict[str, float], ...]) -> tuple[dict[str, float], ...]:
-    if unknown := {fact for told in device for fact in told} - TOLD_OF_DEVICE:
-        raise ValueError(f"a device tells no {min(unknown)}")
-    return device
+@checked(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
+class Warmup:
+    """How the steps before the first block went.
+
+    `settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
+    the first step took where that needed no warm-up.
+    """
+
+    settled: bool
+    step_seconds: Sample
+    steps: Count = 0
+    seconds: Seconds = 0.0
 
 
 @checked(frozen=True, config=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
@@ -122,7 +132,7 @@ class Block:
     clock_throttles: Count | None
     part_seconds: tuple[tuple[Seconds, ...], ...] = ()
     joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
-    device: Annotated[tuple[dict[str, Told], ...], Field(max_length=2), AfterValidator(_check_told)] = ()
+    device: Annotated[tuple[dict[DeviceFact, Told], ...], Field(max_length=2)] = ()
 
     @property
     def steps(self) -> int:
@@ -136,13 +146,15 @@ class Block:
 
 
 def quiet_probe(probes: list[float]) -> float:
-    """The probe of an undisturbed machine: the 10th percentile of all that are compared."""
+    """Return the probe of an undisturbed machine: the 10th percentile of all that are compared."""
     return sorted(probes)[len(probes) // 10]
 
 
 def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
-    """Return the bits of DISTURBING that a device told of before and after all blocks of a case in most rounds of a
-    session: it is like that, and no block is disturbed. By rounds, as a disturbed one has more blocks.
+    """Return the bits of DISTURBING that a device told of at both ends of every block in most rounds of a case.
+
+    The device is like that then, and no block is disturbed by it. `rounds` are the blocks of each round of a session:
+    rounds are counted and not blocks, as a disturbed round has more of these.
     """
     told = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
     lasting = [all(reasons & bits for reasons in one) * bits for one in told if one for bits in DISTURBING]
@@ -152,8 +164,22 @@ def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
 def contamination(
     block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol, steady: int = 0
 ) -> list[str]:
-    """Return the causes for which the block must not count, in words; empty if it is clean. No cause looks at its
-    times. What is `steady` (see steady_reasons) is none.
+    """Return the causes for which the block must not count, in words; none if it is clean.
+
+    No cause looks at its times.
+
+    Parameters
+    ----------
+    block : Block
+        What was timed, and what happened meanwhile.
+    threads : int
+        How many threads the row computes on.
+    quiet_probe_seconds : float
+        The reference probe of the undisturbed machine.
+    protocol : TimingProtocol
+        What a block may suffer.
+    steady : int
+        The bits of DISTURBING that are no cause, as the device is always like that.
     """
     causes = []
     if (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
@@ -172,5 +198,5 @@ def contamination(
 
 
 def reasons_of(told: Mapping[str, float]) -> int:
-    """The bits of REASONS that a device told."""
+    """Return the bits of REASONS that a device told."""
     return int(told.get("reasons", 0))

@@ -25,29 +25,23 @@ from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded
-from respeed.paths import NAME, check_name, records_folder, write_json
-from respeed.protocol import LEAST_SECONDS, Block, Count, Seconds, Told, Whole
+from respeed.paths import NAME, records_folder, write_json
+from respeed.protocol import LEAST_SECONDS, Block, Count, Seconds, Told, Warmup, Whole
 from respeed.text import clip, printable
 
 # The version of what is written. A file of another one cannot be used.
 SCHEMA = 5
 DESCRIPTION = "machine.json"
 _FILE = re.compile(r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl")
-# The largest files seen have 0.1 MB, and lines of 0.02 MB.
-MOST_BYTES, MOST_LINES = 8 * 2**20, 10_000
+# The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file:
+# of so many bytes they are a million, and 0.2 GB of memory.
+MOST_BYTES, MOST_LINES = 4 * 2**20, 10_000
 # All records of a few machines: of each it takes 60 kB to keep it.
 MOST_KEPT = 5_000
-# Real lines are 7 deep, and have 3,000 values. No label, name of a device or reason is meant to be longer.
-_MAX_DEPTH, _MAX_VALUES, MOST_LETTERS = 16, 200_000, 500
+# No label, name of a device or reason is meant to be longer.
+MOST_LETTERS = 500
 
 # --- what the lines say
-
-
-def _name(value: str) -> str:
-    try:
-        return check_name("", value, "")
-    except UserError as error:
-        raise ValueError(str(error)) from None
 
 
 def _moment(value: str) -> str:
@@ -61,14 +55,13 @@ def _work(value: float) -> float:
     return value
 
 
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
 Schema = Annotated[int, Field(ge=SCHEMA, le=SCHEMA, alias="schema")]
 Reason = Annotated[str, Field(pattern=r"\S")]
 # In UTC, of this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
     str, Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"), AfterValidator(_moment)
 ]
-Positive = Annotated[float, Field(ge=1e-12, le=1e24)]
 # Operations or bytes, of a step or in a second.
 Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
 
@@ -119,6 +112,7 @@ class Row(Facts):
     precision: str
     threads: Whole | Literal["all"]
     cpus: str | list[Count] | None = None
+    ladder: bool = False
 
     @property
     def is_cpu(self) -> bool:
@@ -155,12 +149,6 @@ class Library(Facts):
     architecture: str | None = None
 
 
-class Energy(Facts):
-    """What counts joules, or why nothing does."""
-
-    reason: str | None
-
-
 class Start(Facts):
     """The first line: the facts of a process. Without `backend` it never came to its first case."""
 
@@ -179,15 +167,8 @@ class Start(Facts):
     versions: dict[str, str] = Field(default_factory=dict)
     libraries: list[Library] = Field(default_factory=list)
     environment: dict[str, str] = Field(default_factory=dict)
-    energy: Energy = Energy(reason=None)
+    energy: dict[str, str | None] = Field(default_factory=dict)  # the reason why nothing counts joules, if it is so
     ceilings: dict[str, Work] = Field(default_factory=dict)
-
-
-class Warmup(Facts):
-    """How the steps before the first block went."""
-
-    settled: bool
-    step_seconds: Positive
 
 
 class Result(Facts):
@@ -208,14 +189,15 @@ class Result(Facts):
     number: Whole
     source: str
     status: Literal["measured", "not-run", "failed", "wrong"]
-    reason: str | None
-    flops: Work | None
-    traffic_bytes: Work | None
-    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]]  # how often each counts in a step
-    errors: dict[str, Annotated[float, Field(ge=0)] | None]
-    warmup: Warmup | None
-    blocks: tuple[Block, ...]
-    wall_seconds: Seconds
+    reason: str | None = None
+    flops: Work | None = None
+    traffic_bytes: Work | None = None
+    # How often each counts in a step.
+    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = Field(default_factory=dict)
+    errors: dict[str, Annotated[float, Field(ge=0)] | None] = Field(default_factory=dict)
+    warmup: Warmup | None = None
+    blocks: tuple[Block, ...] = ()
+    wall_seconds: Seconds = 0.0
     attempts: Whole = 1
     graphs: str | None = None
     # Of an example, in each part of a step that goes on until examples are done.
@@ -299,19 +281,35 @@ def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
 
 
+Model = TypeVar("Model", bound=Facts)
+
+
 class OddLine(UserError):
     """Facts that nothing could read again, such as those of half an operation; the text says which and why."""
 
 
-def append_line(path: Path, line: Mapping[str, Any]) -> None:
-    """Write one line at the end of a record, through to the disk: the facts of a `Start`, or of a `Result`.
+def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Model:
+    """Write one line at the end of a record, through to the disk, and return what it says as it will be read.
 
-    Raises OddLine if nothing could read the line again, and UserError if the system refuses to write it.
+    Parameters
+    ----------
+    path : Path
+        The record; its folders are made if need be.
+    model : type
+        `Start` for the first line, `Result` for every other one.
+    line : mapping
+        Its facts. The schema need not be among them.
+
+    Raises
+    ------
+    OddLine
+        If nothing could read the line again.
+    UserError
+        If the system refuses to write it. The record is then as it was.
     """
-    model = Result if "workload" in line else Start
     text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
     try:
-        _parse(model, text, str(path))
+        found = _parse(model, text, str(path))
     except UserError as error:
         raise OddLine(str(error).removeprefix(f"{path}: ")) from None
     try:
@@ -330,6 +328,7 @@ def append_line(path: Path, line: Mapping[str, Any]) -> None:
                 raise
     except OSError as error:
         raise cannot_write(path, error) from None
+    return found
 
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
@@ -341,19 +340,17 @@ def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> Non
 
 # --- reading
 
-Model = TypeVar("Model", bound=Facts)
-
 
 def _parse(model: type[Model], text: str, where: str) -> Model:
     """Return what a line says; raise UserError, one line that begins with `where`, for anything else."""
-    # Counted before it is built: ten million empty lists fit into few bytes of a zip file.
-    if sum(map(text.count, ",[{")) > _MAX_VALUES:
-        raise UserError(f"{where}: has more than {_MAX_VALUES} values")
     try:
         value = json.loads(text)
-        _check_plain(value, 0)
+        json.dumps(value, allow_nan=False)
+        is_plain = _plain_texts(value) == value
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: is damaged ({error})") from None
+    if not is_plain:
+        raise UserError(f"{where}: a text in it is too long, or holds what cannot be printed")
     if model is not Result and (schema := value.get("schema") if isinstance(value, dict) else None) != SCHEMA:
         raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
     try:
@@ -362,21 +359,6 @@ def _parse(model: type[Model], text: str, where: str) -> Model:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise UserError(f"{where}: {f'{clip(place, 200)}: ' if place else ''}{first['msg']}") from None
-
-
-def _check_plain(value: Any, depth: int) -> None:
-    """Raise ValueError for a value that no file has: nested too deeply, NaN, infinity, or a text not to be shown."""
-    if isinstance(value, str):
-        if _plain_text(value) != value:
-            raise ValueError("a text is too long, or holds what cannot be printed")
-    elif isinstance(value, int | float):
-        if not abs(value) <= 2**63 if isinstance(value, int) else not math.isfinite(value):
-            raise ValueError("a number is too large, or none")
-    elif isinstance(value, list | dict):
-        if depth >= _MAX_DEPTH:
-            raise ValueError("nested too deeply")
-        for one in [*value, *value.values()] if isinstance(value, dict) else value:
-            _check_plain(one, depth + 1)
 
 
 # The same keys and names stand in every record.
@@ -401,7 +383,7 @@ def is_file_of_machine(path: PurePath) -> bool:
     return 0 < depth == len(folders) and all(map(NAME.fullmatch, folders))
 
 
-def parse_file(path: PurePath, data: bytes, smoke: bool, where: str) -> tuple[Record | Description, list[str]]:
+def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> tuple[Record | Description, list[str]]:
     """Return what a machine's file says, and a line for each of its lines that cannot be used.
 
     Parameters
@@ -410,8 +392,8 @@ def parse_file(path: PurePath, data: bytes, smoke: bool, where: str) -> tuple[Re
         Where it lies, below the folder of records.
     data : bytes
         All of it. The last line of a process that was killed may be cut off.
-    smoke : bool
-        Whether it lies among those of tiny sizes.
+    smoke : bool or None
+        Whether it lies among those of tiny sizes; None if it may be of either kind.
     where : str
         What lines about it begin with.
 
@@ -429,7 +411,7 @@ def parse_file(path: PurePath, data: bytes, smoke: bool, where: str) -> tuple[Re
     lines = lines[:-1]  # empty, or cut off
     start = _parse(Start, first, f"{where}:1")
     machine, profile, _ = path.parts
-    if start.smoke != smoke:
+    if smoke not in (None, start.smoke):
         kinds = ("smoke", "real")[:: 1 if start.smoke else -1]
         raise UserError(f"{where}: is of the {kinds[0]} kind, and lies among the {kinds[1]} ones")
     if start.profile.name != profile:
@@ -505,9 +487,7 @@ def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
     """Return the machines that tables can show something of, by name, each with its number of records."""
-    folder = records_folder(smoke)
-    paths = (path.relative_to(folder) for path in [*folder.glob(f"*/{DESCRIPTION}"), *record_paths(smoke)])
-    names = sorted({path.parts[0] for path in paths if is_file_of_machine(path)})
+    names = sorted(folder.name for folder in records_folder(smoke).glob("*") if NAME.fullmatch(folder.name))
     counts = {name: len(read_records(smoke, name)) for name in names}
     return {name: count for name, count in counts.items() if count or read_description(name, smoke)}
 

@@ -1,21 +1,24 @@
 # Measuring is one job a machine: turn after turn, each a fresh process, on otherwise idle cores. Where Slurm gives the
-# machines, the job runs on the machine of its wildcard, and the rules of other files on the head.
+# machines, each job runs on its own machine, and the rules of other files on the head.
 
+for machine, stamp in RESPEED.stamps.items():
 
-# Asked for only while something is left to measure. What it leaves says that it came to its end; records are written
-# case by case meanwhile, and are no rule's output. A job whose time is up leaves nothing, and is asked for again.
-rule measure:
-    output:
-        f"{RESPEED.results}/logs/{{machine}}/measured-{{asked}}",
-    log:
-        f"{RESPEED.results}/logs/{{machine}}/measured-{{asked}}.log",
-    # In the job itself, Snakemake would only repeat it until its time is up.
-    retries: respeed.RETRIES if RESPEED.nodes and workflow.is_main_process else 0
-    # All cores, so that no other job runs beside a measurement.
-    threads: workflow.cores
-    resources:
-        **RESPEED.resources,
-    params:
-        how=RESPEED.how_to_measure,
-    shell:
-        "respeed measure --stamp {output} --log {log} {params.how:q}"
+    # What it leaves says that it came to its end; records are written case by case meanwhile, and are no rule's output.
+    # A job whose time is up leaves nothing, and is asked for again.
+    rule:
+        name:
+            f"measure_{machine}"
+        output:
+            stamp,
+        log:
+            f"{stamp}.log",
+        # In the job itself, Snakemake would only repeat it until its time is up.
+        retries: respeed.RETRIES if RESPEED.nodes and workflow.is_main_process else 0
+        # All cores, so that no other job runs beside a measurement.
+        threads: workflow.cores
+        resources:
+            **RESPEED.nodes.get(machine, {}),
+        params:
+            how=RESPEED.how_to_measure(machine),
+        shell:
+            "respeed measure --stamp {output} --log {log} {params.how:q}"

@@ -51,7 +51,5 @@ class Backend(OnCpu):
         return {
             "package": f"numpy {np.__version__}",
             "library": "NumPy's BLAS",
-            "device": "cpu",
-            "precision": self.precision,
             "threads_set": max(threads, default=self.threads),
         }

@@ -22,11 +22,6 @@ class NAME(Workload):
     length: int  # N
     batch: int  # B
 
-    # The cases that the tests try: tiny; and of no round size, large enough for an array that a step allocates to show.
-    tests: ClassVar = {
-        "smoke": {"length": 16, "batch": 8},
-        "odd": {"length": 181, "batch": 163},
-    }
     # Leave these out where they do not hold. In which precisions does the library compute?
     precisions: ClassVar = ("fp32", "fp64")
     # No matrix product decides the result: or else the tests would plant rounded ones, which the check must see.

@@ -1,232 +1,213 @@
-// Streams and events. Nothing runs when it is asked for: only once somebody waits, and then, of all that may run, what
-// the chosen order takes first. A program without the waits that it needs gives wrong numbers in one order or another:
-// "lazy"     the stream that is waited for, others only for what that waits for: shows a missing wait for another's work;
-// "reverse"  the stream made last first, however little that is needed: shows work that may overtake;
+// Streams, events, captures and graphs; problems and notes. Nothing runs when it is asked for: only once somebody
+// waits, and then, of all that may run, what the chosen order takes first. A program without the waits that it needs
+// gives wrong numbers in one order or another:
+// "lazy"     the stream that is waited for, others only for what that needs: shows a missing wait for another's work;
+// "reverse"  the stream made last first, however little that is needed: shows work that may overtake.
 #include "pretended.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <utility>
 
 using namespace pretended;
 
-namespace {
+namespace pretended {
 
-Stream& default_stream() {
-    static auto* one = new Stream;
+State& state() {
+    static auto* one = new State;  // never destroyed: libraries call until the very end
     return *one;
 }
 
-std::vector<Stream*>& made() {
-    static auto* all = new std::vector<Stream*>;
-    return *all;
+void note(const std::string& what) { state().notes.push_back(what); }
+void problem(const std::string& what) { state().problems.push_back(what); }
+
+int failed(int error) {
+    if (error != cudaSuccess) state().last_error = error;
+    return error;
+}
+int well() { return failed(state().fault); }
+
+Stream* stream_of(cudaStream_t handle) {
+    bool is_default = !handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+    return is_default ? state().streams[0] : (Stream*)handle;
 }
 
-const std::string& order() {
-    static auto* name = new std::string(std::getenv("PRETENDED_GPU_ORDER") ? std::getenv("PRETENDED_GPU_ORDER") : "lazy");
-    return *name;
-}
+static bool is_done(const Event& event) { return !event.stream || event.stream->done >= event.number; }
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-void merge(Clock& into, const Clock& from) {
-    for (auto& [stream, number] : from) into[stream] = std::max(into[stream], number);
-}
-
-// What is running: of which stream, and the how-manieth of it.
-Stream* running_stream = nullptr;
-long running_number = 0;
-
-bool run_first(Stream* stream) {
-    if (stream->queue.empty()) return false;
-    Request& first = stream->queue.front();
-    if (first.kind == Request::wait && first.event->done < first.version) return false;
-    Request request = std::move(first);
+static bool run_first(Stream* stream) {
+    if (stream->queue.empty() || !is_done(stream->queue.front().needed)) return false;
+    Request first = std::move(stream->queue.front());
     stream->queue.pop_front();
-    if (request.kind == Request::run) {
-        running_stream = stream;
-        running_number = request.number;
-        request.work();
-    } else if (request.kind == Request::record) {
-        request.event->done = request.version;
-        request.event->seconds = now();
-    }
+    first.work();
+    stream->done++;
     return true;
 }
 
-void run_until(const std::function<bool()>& done, Stream* wanted) {
-    while (!done()) {
-        auto all = streams();
-        if (order() == "reverse") std::reverse(all.begin(), all.end());
-        else if (wanted) all.insert(all.begin(), wanted);
-        if (std::none_of(all.begin(), all.end(), run_first)) {
-            problem("streams wait for one another, or for an event that nobody records");
-            for (auto* stream : all) stream->queue.clear();
-            return;
-        }
-    }
+static bool is_idle(Stream* stream) { return stream->queue.empty(); }
+
+void finish(Stream* wanted) {
+    const char* order = std::getenv("PRETENDED_GPU_ORDER");
+    auto all = state().streams;
+    if (order && std::string(order) == "reverse") std::reverse(all.begin(), all.end());
+    else if (wanted) all.insert(all.begin(), wanted);
+    auto is_finished = [&] { return wanted ? is_idle(wanted) : std::all_of(all.begin(), all.end(), is_idle); };
+    // A stream waits only for what was asked for before: one of them can always go on.
+    while (!is_finished()) std::any_of(all.begin(), all.end(), run_first);
 }
 
-void push(Stream* stream, Request request) {
-    request.number = ++stream->issued;
-    stream->before[stream->id] = request.number;
+static void push(Stream* stream, Request request) {
+    stream->asked++;
     stream->queue.push_back(std::move(request));
 }
 
-}  // namespace
-
-Stream* pretended::stream_of(cudaStream_t handle) {
-    if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread) return &default_stream();
-    return (Stream*)handle;
+static Stream* capturing() {
+    for (auto* stream : state().streams)
+        if (stream->graph) return stream;
+    return nullptr;
 }
 
-std::vector<Stream*> pretended::streams() {
-    std::vector<Stream*> all{&default_stream()};
-    all.insert(all.end(), made().begin(), made().end());
-    return all;
-}
-
-void pretended::queue(cudaStream_t handle, const std::string& what, std::function<void()> work) {
+void queue(cudaStream_t handle, const std::string& what, std::function<void()> work) {
     Stream* stream = stream_of(handle);
-    Request request;
-    request.what = what;
-    request.work = std::move(work);
-    if (stream->graph) {
-        stream->graph->requests.push_back(std::move(request));
-        return;
-    }
+    if (stream->graph) return stream->graph->push_back({what, std::move(work)});
     if (capturing()) problem("during a capture, outside of it, so once and never again: " + what);
-    push(stream, std::move(request));
+    push(stream, {what, std::move(work)});
 }
 
-void pretended::finish(Stream* stream) {
-    run_until([=] { return stream->queue.empty(); }, stream);
+static thread_local int thread_mode = cudaStreamCaptureModeGlobal;
+
+bool forbidden(const char* call) {
+    Stream* stream = capturing();
+    if (!stream || thread_mode == cudaStreamCaptureModeRelaxed) return false;
+    stream->broken = true;
+    problem(std::string("in a capture: ") + call);
+    return true;
 }
 
-void pretended::finish_all() {
-    run_until([] {
-        auto all = streams();
-        return std::all_of(all.begin(), all.end(), [](Stream* stream) { return stream->queue.empty(); });
-    }, nullptr);
+}  // namespace pretended
+
+// ---- what ../device.py asks
+
+static const char* take(std::vector<std::string>& lines) {
+    static auto* text = new std::string;
+    text->clear();
+    for (auto& line : lines) *text += line + "\n";
+    lines.clear();
+    return text->c_str();
 }
 
-EXPORTED void* pretended_running_stream() { return running_stream == &default_stream() ? nullptr : running_stream; }
-// Whether all that is asked of `later` from now on comes after what runs at this moment.
-EXPORTED int pretended_comes_before(void* later) {
+extern "C" {
+const char* pretended_take_problems() { return take(state().problems); }
+const char* pretended_take_notes() { return take(state().notes); }
+const char* pretended_sums() { return state().sums.c_str(); }
+void pretended_problem(const char* what) { LOCKED; problem(what); }
+void pretended_queue(cudaStream_t stream, const char* what, void (*work)(long), long argument) {
     LOCKED;
-    Clock& before = stream_of((cudaStream_t)later)->before;
-    return running_stream && before.count(running_stream->id) && before[running_stream->id] >= running_number;
+    queue(stream, what, [work, argument] { work(argument); });
 }
-EXPORTED long pretended_waiting() {
+long pretended_waiting() {
     LOCKED;
     long count = 0;
-    for (auto* stream : streams()) count += (long)stream->queue.size();
+    for (auto* stream : state().streams) count += (long)stream->queue.size();
     return count;
 }
-
-EXPORTED cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned, int) {
+// What is queued now ends in that error of CUDA's, such as 700, an illegal access, once it runs.
+void pretended_fault(int error) {
     LOCKED;
-    auto* stream = new Stream;
-    made().push_back(stream);
-    stream->id = (int)made().size();
-    *handle = (cudaStream_t)stream;
+    queue(nullptr, "fault", [=] { state().fault = error; });
+}
+}
+
+INSTEAD_OF(cudaGetLastError, ()) { return std::exchange(state().last_error, (int)cudaSuccess); }
+
+// ---- streams and events
+
+INSTEAD_OF(cudaStreamCreateWithPriority, (Stream** made)) {
+    LOCKED;
+    state().streams.push_back(*made = new Stream);
     return cudaSuccess;
 }
-EXPORTED cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
-    return cudaStreamCreateWithPriority(handle, flags, 0);
-}
-EXPORTED cudaError_t cudaStreamCreate(cudaStream_t* handle) { return cudaStreamCreateWithPriority(handle, 0, 0); }
-// Kept: work that was asked of it still runs.
-EXPORTED cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-EXPORTED cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
-    *priority = 0;
-    return cudaSuccess;
-}
-EXPORTED cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+INSTEAD_OF(cudaStreamSynchronize, (cudaStream_t handle)) {
     LOCKED;
     if (forbidden("cudaStreamSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
-    note("wait", "cudaStreamSynchronize", handle);
+    note("wait cudaStreamSynchronize");
     finish(stream_of(handle));
     return well();
 }
-EXPORTED cudaError_t cudaDeviceSynchronize() {
+INSTEAD_OF(cudaDeviceSynchronize, ()) {
     LOCKED;
     if (forbidden("cudaDeviceSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
-    note("wait", "cudaDeviceSynchronize");
-    finish_all();
+    note("wait cudaDeviceSynchronize");
+    finish();
     return well();
-}
-EXPORTED cudaError_t cudaStreamQuery(cudaStream_t handle) {
-    LOCKED;
-    if (stream_of(handle)->graph && forbidden("cudaStreamQuery")) return failed(cudaErrorStreamCaptureUnsupported);
-    return stream_of(handle)->queue.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 
-EXPORTED cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned) {
-    *handle = (cudaEvent_t) new Event;
-    return cudaSuccess;
-}
-EXPORTED cudaError_t cudaEventCreate(cudaEvent_t* handle) { return cudaEventCreateWithFlags(handle, 0); }
-// Kept: a stream may still have to record it.
-EXPORTED cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-EXPORTED cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t on, unsigned) {
+INSTEAD_OF(cudaEventCreateWithFlags, (Event** made)) { *made = new Event{}; return cudaSuccess; }
+INSTEAD_OF(cudaEventDestroy, (Event* event)) { delete event; return cudaSuccess; }
+INSTEAD_OF(cudaEventRecordWithFlags, (Event* event, cudaStream_t on)) {
     LOCKED;
-    auto* event = (Event*)handle;
     auto* stream = stream_of(on);
-    event->captured = stream->graph;
-    if (event->captured) return cudaSuccess;
-    Request request;
-    request.kind = Request::record;
-    request.event = event;
-    request.version = ++event->asked;
-    push(stream, std::move(request));
-    event->before = stream->before;
+    if (stream->graph) problem("in a capture: events, which are not pretended there");
+    *event = {stream, stream->asked};
     return cudaSuccess;
 }
-EXPORTED cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) { return cudaEventRecordWithFlags(event, on, 0); }
-EXPORTED cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t what, unsigned) {
-    LOCKED;
-    auto* event = (Event*)what;
-    auto* stream = stream_of(handle);
-    if (stream->graph) {
-        if (event->captured) return cudaSuccess;
-        if (event->asked) {
-            problem("in a capture: a wait for what was asked for before it");
-            stream->invalidated = true;
-            return failed(cudaErrorStreamCaptureIsolation);
-        }
-        return cudaSuccess;
-    }
-    if (event->captured) {
-        problem("a wait, outside of a capture, for an event that was recorded in it");
-        return failed(cudaErrorCapturedEvent);
-    }
-    Request request;
-    request.kind = Request::wait;
-    request.event = event;
-    request.version = event->asked;
-    push(stream, std::move(request));
-    merge(stream->before, event->before);
-    return cudaSuccess;
-}
-EXPORTED cudaError_t cudaEventQuery(cudaEvent_t handle) {
+INSTEAD_OF(cudaEventQuery, (Event* event)) {
     LOCKED;
     if (forbidden("cudaEventQuery")) return failed(cudaErrorStreamCaptureUnsupported);
-    auto* event = (Event*)handle;
-    return event->done >= event->asked ? cudaSuccess : cudaErrorNotReady;
+    return is_done(*event) ? cudaSuccess : cudaErrorNotReady;
 }
-EXPORTED cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+INSTEAD_OF(cudaStreamWaitEvent, (cudaStream_t handle, Event* event)) {
     LOCKED;
-    if (forbidden("cudaEventSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);
-    auto* event = (Event*)handle;
-    long version = event->asked;
-    note("wait", "cudaEventSynchronize");
-    run_until([=] { return event->done >= version; }, nullptr);
-    return well();
-}
-EXPORTED cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
-    *milliseconds = (float)(1e3 * (((Event*)last)->seconds - ((Event*)first)->seconds));
+    auto* stream = stream_of(handle);
+    if (stream->graph) problem("in a capture: events, which are not pretended there");
+    else push(stream, {"wait", [] {}, *event});
     return cudaSuccess;
+}
+
+// ---- captures: what CUDA's documentation forbids ends one as on a device: torch raises, and the graph is lost
+
+INSTEAD_OF(cudaStreamBeginCapture, (cudaStream_t handle)) {
+    LOCKED;
+    static unsigned long long captures = 0;
+    auto* stream = stream_of(handle);
+    if (stream == state().streams[0]) return failed(cudaErrorStreamCaptureUnsupported);
+    if (stream->graph) return failed(cudaErrorIllegalState);
+    stream->graph = new Graph;
+    stream->capture = ++captures;
+    stream->broken = false;
+    return cudaSuccess;
+}
+INSTEAD_OF(cudaStreamEndCapture, (cudaStream_t handle, Graph** graph)) {
+    LOCKED;
+    auto* stream = stream_of(handle);
+    *graph = std::exchange(stream->graph, nullptr);
+    if (!stream->broken) return cudaSuccess;
+    delete std::exchange(*graph, nullptr);
+    return failed(cudaErrorStreamCaptureInvalidated);
+}
+INSTEAD_OF(cudaStreamGetCaptureInfo, (cudaStream_t handle, int* status, unsigned long long* id, Graph** graph)) {
+    LOCKED;
+    auto* stream = stream_of(handle);
+    *status = !stream->graph   ? cudaStreamCaptureStatusNone
+              : stream->broken ? cudaStreamCaptureStatusInvalidated
+                               : cudaStreamCaptureStatusActive;
+    if (id) *id = stream->graph ? stream->capture : 0;
+    if (graph) *graph = stream->graph;
+    return cudaSuccess;
+}
+INSTEAD_OF(cudaStreamIsCapturing, (cudaStream_t handle, int* status)) {
+    return of_cudaStreamGetCaptureInfo(handle, status, nullptr, nullptr);
+}
+INSTEAD_OF(cudaThreadExchangeStreamCaptureMode, (int* mode)) { std::swap(*mode, thread_mode); return cudaSuccess; }
+
+INSTEAD_OF(cudaGraphGetNodes, (Graph* graph, void*, size_t* count)) { *count = graph->size(); return cudaSuccess; }
+INSTEAD_OF(cudaGraphInstantiateWithFlags, (Graph** runnable, Graph* graph)) {
+    *runnable = new Graph(*graph);
+    return cudaSuccess;
+}
+INSTEAD_OF(cudaGraphDestroy, (Graph* graph)) { delete graph; return cudaSuccess; }
+INSTEAD_OF(cudaGraphExecDestroy, (Graph* runnable)) { return of_cudaGraphDestroy(runnable); }
+INSTEAD_OF(cudaGraphLaunch, (Graph* runnable, cudaStream_t stream)) {
+    LOCKED;
+    for (auto& request : *runnable) queue(stream, request.what, request.work);
+    return well();
 }

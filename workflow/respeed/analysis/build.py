@@ -20,8 +20,9 @@ from respeed.records import Description, read_description, read_machines
 
 @dataclass(frozen=True)
 class Tables:
-    """The tidy tables of a run by name, each a frame of the columns that `columns.toml` declares; `rounds` has INSIDE
-    too.
+    """The tidy tables of a run, by name.
+
+    Each is a frame of the columns that `columns.toml` declares; `rounds` also has those of INSIDE.
     """
 
     papers: Mapping[str, Paper]
@@ -29,6 +30,7 @@ class Tables:
     frames: Mapping[str, pd.DataFrame]
 
     def __getitem__(self, name: str) -> pd.DataFrame:
+        """Return the table of that name."""
         return self.frames[name]
 
     def write(self, folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import apply_dtypes, make_frame
+from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.config import why_denied
@@ -18,7 +18,7 @@ from respeed.records import Description
 from respeed.text import counted, is_known
 
 # What a row shows of its profile, and what decides on which programs it runs.
-FACTS = ["label", "package", "architecture", "device", "backend", "precision"]
+FACTS = ["label", "package", "architecture", "device", "backend", "precision", "ladder"]
 # What decides how a row ran.
 DECIDING = ["backend", "device", "threads", "precision", "cpus"]
 # Why there is no time where nothing stands in the way of one.
@@ -30,7 +30,9 @@ CONVOLUTIONS = ("convnet", "convnet_replicas")
 
 
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
-    """What may be said of every cell that there are rounds of: a row each, CELL and
+    """Return what may be said of every cell that there are rounds of, a row each.
+
+    Its columns are those of CELL, and
 
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
     step, step_low, step_high, step_median
@@ -103,8 +105,9 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
 
 
 def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return joules a step and watts of every cell, by CELL, over the rounds that counted the same domains as the last
-    one that tells; or `energy_reason`, why none does.
+    """Return joules a step and watts of every cell, by CELL; or `energy_reason`, why no round tells them.
+
+    They are over the rounds that counted the same domains as the last one that tells.
     """
     told = rounds[rounds["joules"].notna()]
     alike = told[told["energy_of"] == told.groupby(CELL)["energy_of"].transform("last")]
@@ -118,7 +121,7 @@ def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_estimate(cell: Any) -> Estimate:
-    """The seconds of a step of a row of `judge_cells` that has a time."""
+    """Return the seconds of a step, of a row of `judge_cells` that has a time."""
     return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
 
 
@@ -176,12 +179,12 @@ def _asked(
         rows["why"] = [why.get(name, "") for name in rows["profile"]]
         tables.append(cases.merge(rows, how="cross").assign(machine=machine))
     asked = pd.concat(tables, ignore_index=True)
-    names = ("backend", "row_backends", "architecture", "architectures", "precision", "only_in", "table", "profile")
     has_row = [
-        backend in backends and architecture in architectures and only in {"", precision} and table.has_row(profile)
-        for backend, backends, architecture, architectures, precision, only, table, profile in asked[
-            [*names]
-        ].itertuples(index=False)
+        row.backend in row.row_backends
+        and row.architecture in row.architectures
+        and row.only_in in {"", row.precision}
+        and row.table.ladder == row.ladder
+        for row in rows_of(asked)
     ]
     asked = asked[np.array(has_row, dtype=bool)].copy()
     cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
@@ -191,7 +194,7 @@ def _asked(
 
 
 def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """A row a case of every table, by each of its algorithms."""
+    """Make a row for each case of every table, and for each algorithm that runs it."""
     rows = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -213,8 +216,8 @@ def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
 
 
 def describe_work(experiment: Experiment, case: Case) -> str:
-    """What the seconds of a case are of, in words."""
-    examples = experiment.case_examples.get(case.name, experiment.examples)
+    """Say in words what the seconds of a case are for."""
+    examples = case.examples or experiment.examples
     if examples or experiment.repeats:
         return f"{examples:,} examples" if examples else f"{experiment.repeats:,} steps"
     batch = case.parameters.get("batch")
@@ -224,8 +227,9 @@ def describe_work(experiment: Experiment, case: Case) -> str:
 def _profile_facts(
     ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """The rows of one machine, by architecture and name: as a profile's file says, or as it `ran` where that is gone,
-    or says something else than when the records were made.
+    """Return the rows of one machine, by architecture and name, as their profiles' files say.
+
+    A row is as it `ran` where its file is gone, or says something else than when the records were made.
     """
     facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
     for name, profile in profiles.items():
@@ -239,11 +243,12 @@ def _profile_facts(
 
 
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
-    """The published rows that a row of ours stands beside: of its architecture and, where a table tells several apart,
-    of its algorithm.
+    """Return the published rows that a row of ours is compared with.
+
+    They are of its architecture and, where a table tells several algorithms apart, of its algorithm.
     """
     ran_in = paper.experiments[experiment].ran_in
-    return tuple(row for row in paper.rows_beside(architecture) if ran_in(algorithm, row.name))
+    return tuple(row for row in paper.rows.values() if architecture in row.beside and ran_in(algorithm, row.name))
 
 
 def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
@@ -282,7 +287,7 @@ PAPER = "paper"
 
 
 def reference(paper: Paper) -> str:
-    """A paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
+    """Name a paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
     names = [name.strip("{}") if name.startswith("{") else name.split()[-1] for name in paper.authors]
     if len(names) > 3:
         names = [names[0], "others"]
@@ -290,8 +295,8 @@ def reference(paper: Paper) -> str:
 
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
-    """A published row in words; with its algorithm, device and precision where another row has the same label."""
-    alike = [other for other in paper.rows if (other.label, other.package) == (row.label, row.package)]
+    """Name a published row; with its algorithm, device and precision where another row has the same label."""
+    alike = [other for other in paper.rows.values() if (other.label, other.package) == (row.label, row.package)]
     if len(alike) == 1:
         return row.label
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
@@ -307,13 +312,13 @@ def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:
-    """Marks a ratio of numbers in different precisions: fp32 over fp64. Empty where they are the same, or not known."""
+    """Mark a ratio of numbers in different precisions: fp32 over fp64. Empty where they are the same, or not known."""
     others = [one for one in base if one and row and one != row]
     return f"{row} over {' and '.join(others)}" if others else ""
 
 
 def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | None]:
-    """A cell's time with its interval in a table's unit. The interval of a rate is that of its time, turned round."""
+    """Return a cell's time and its interval in a table's unit. Of a rate, the ends of the interval change places."""
     value, low, high = (
         unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None
         for seconds in (cell.seconds, cell.seconds_low, cell.seconds_high)
@@ -322,11 +327,11 @@ def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | 
 
 
 def words_of_unit(experiment: Experiment) -> str:
-    """What the numbers of a table are: seconds for 1,000,000 examples, milliseconds a step, examples a second."""
+    """Say what the numbers of a table are: seconds for 1,000,000 examples, milliseconds a step, examples a second."""
     name = experiment.unit.name
     if experiment.unit.counted:
         return name
-    if experiment.case_examples:
+    if any(case.examples for case in experiment.cases):
         return f"{name} for a whole run of each case"
     if experiment.repeats:
         return f"{name} for {experiment.repeats:,} steps"

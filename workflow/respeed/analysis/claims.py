@@ -86,10 +86,12 @@ class Compared:
 
     @property
     def name(self) -> str:
+        """Return the name of the case."""
         return self.words or self.case
 
     @property
     def is_measured(self) -> bool:
+        """Return whether both sides have a time."""
         return not math.isnan(self.here.value)
 
     @property
@@ -113,8 +115,9 @@ class Compared:
 
 
 def level_for(cases: int) -> float:
-    """Return the confidence of each case's interval, so that a claim about so many is falsely refused in at most 5 %
-    (Bonferroni).
+    """Return the confidence of each case's interval in a claim about so many cases.
+
+    A claim that is true is then refused in at most 5 % of runs (Bonferroni).
     """
     return 1 - (1 - RATIO_LEVEL) / max(1, cases)
 
@@ -221,8 +224,9 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether ratios begin below 1 and end above it; they are larger, or smaller, if both ends lie on one
-    side.
+    """Judge whether ratios begin below 1 and end above it.
+
+    They are larger, or smaller, if both ends lie on one side of 1.
     """
     first, last = measured[0], measured[-1]
     if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
@@ -331,7 +335,7 @@ def _on_machines(
     for cell in rows_of(cells):
         of[cell.machine, cell.paper, cell.experiment].append(cell)
     for machine, paper in itertools.product(cells["machine"].unique(), papers.values()):
-        for claim in paper.claims:
+        for claim in paper.claims.values():
             yield machine, paper, claim, of[machine, paper.name, claim.experiment]
 
 
@@ -433,8 +437,9 @@ def _share_of_copy(row: Any) -> Estimate:
 
 
 def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
-    """Return the fastest of our rows beside the claim's `row` in a case, and what it is compared with: the fastest
-    beside `over`, or that row itself in `over_case`, or of neither itself.
+    """Return the fastest of our rows beside the claim's `row` in a case, and the one that it is compared with.
+
+    That is the fastest beside `over`; or the same row in the case `over_case`; or, of a claim without either, itself.
 
     Only programs that answer a published row count: of several algorithms the paper's own for that row; rows in its
     precision where such were measured, or else in fp32. Of two CPU rows both are of one package, so that the claim is
@@ -456,7 +461,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
         return fast[0], fast[0]
     slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine)
     if fast[0] in slow:  # one of the two rows is not in fp32, and fp32 would stand in for it
-        other = {paper.row(name).precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
         raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
         if not row.is_cpu or row.package == base.package:
@@ -467,7 +472,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
     """Return the cells with a time beside the published rows `names`, the fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
-    theirs = {paper.row(name).precision or FULL_PRECISION for name in names}
+    theirs = {paper.rows[name].precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
     if not any(cell.seconds for cell in alike):
         alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
@@ -505,7 +510,7 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
     text = f"{printed.text}x" if printed and slow == fastest else format_speedup(value)
     fast = paper.printed(claim.experiment, case, claim.row)
     text = INFERRED * bool(fast and fast.text.startswith(INFERRED)) + text
-    across = across_precisions(paper.row(claim.row).precision, [slow.precision]) if slow else ""
+    across = across_precisions(paper.rows[claim.row].precision, [slow.precision]) if slow else ""
     return f"{text} ({across})" if across else text
 
 

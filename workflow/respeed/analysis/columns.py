@@ -1,5 +1,6 @@
-"""Every tidy table, results/tables/<name>.csv, as `columns.toml` declares it: the dtypes of its frame, its file written
-and read, and docs/tables.md, which is made by
+"""Every tidy table, results/tables/<name>.csv, as `columns.toml` declares it.
+
+Here are the dtypes of its frame, how its file is written and read, and docs/tables.md, which is made by
 
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
@@ -28,8 +29,10 @@ FORMULA = ("=", "+", "-", "@")
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `kind` is text, number, count (a whole number) or flag; `empty` says what an empty field means, and
-    is empty itself where there is none.
+    """One column of a table.
+
+    `kind` is text, number, count (a whole number) or flag. `empty` says what an empty field means; it is "" where no
+    field is empty.
     """
 
     kind: str
@@ -54,10 +57,12 @@ class Table:
 
     @property
     def texts(self) -> list[str]:
+        """Return the names of the columns of texts."""
         return [name for name, column in self.columns.items() if column.kind == "text"]
 
     @property
     def dtypes(self) -> dict[str, str]:
+        """Return the dtype of each column."""
         return {name: column.dtype for name, column in self.columns.items()}
 
 
@@ -78,8 +83,9 @@ TABLES = _declared()
 
 
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The declared columns of the table, in order, each in its dtype: "" for a missing text, and 0 for a missing count
-    that may not be. KeyError if a column is not there.
+    """Return the declared columns of the table, in order, each in its dtype.
+
+    A missing text is "", and a count that must not be missing is 0. Raises KeyError if a column is not there.
     """
     table = TABLES[name]
     missing = {"str": "", "int64": 0}
@@ -88,12 +94,12 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """A table of rows, by the names of its columns; of none, with no row."""
+    """Make a table of rows, each by the names of its columns; of no rows an empty one."""
     return apply_dtypes(pd.DataFrame(list(rows), columns=list(TABLES[name].columns), dtype=object), name)
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """The rows, one by one: attributes named as the columns; None, not NaN, where a number is missing."""
+    """Yield the rows: attributes are named as the columns, and None, not NaN, where a number is missing."""
     row = _row_of(tuple(map(str, frame.columns)))
     return map(row, *(_values(frame[name]) for name in frame))
 
@@ -115,8 +121,9 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame without its index: numbers with nine digits, texts that no spreadsheet computes, nothing where a
-    number is missing.
+    """Write a frame without its index.
+
+    Numbers have nine digits, no spreadsheet computes a text, and a field is empty where a number is missing.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -143,7 +150,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
 
 
 def _fields(column: pd.Series) -> list[Any]:
-    """What a file has for the values of a column. The same texts stand in many rows; a count or a flag is as it is."""
+    """Return what a file has for the values of a column. A text of many rows is made once; counts and flags stay."""
     values = _values(column)
     if isinstance(column.dtype, pd.StringDtype):
         shown = {value: _plain(value) for value in set(values)}
@@ -152,8 +159,9 @@ def _fields(column: pd.Series) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number with so many digits, a text without what cannot be printed. Before one that a spreadsheet would compute
-    stands an apostrophe, which makes it a text there.
+    """Return a number with nine digits, or a text without what cannot be printed.
+
+    A text that a spreadsheet would compute begins with an apostrophe, which makes it a text there.
     """
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from respeed.analysis.cells import tell_apart
 from respeed.inputs.machines import Price
-from respeed.machine.description import FIELDS, show_field
+from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
 from respeed.records import Description, Record
 
@@ -166,8 +166,10 @@ def _clocks(records: Iterable[Record]) -> list[str]:
 
 
 def _profiles(records: Iterable[Record]) -> dict[str, str]:
-    """Return by label what multiplied on each profile, as the measuring process found it: library, kernel, threads,
-    precision and largest error of a checked step; the latest records are at the end.
+    """Return by label what multiplied on each profile, as the measuring process found it.
+
+    That is library, kernel, threads, precision and the largest error of a checked step. Later records replace earlier
+    ones.
     """
     by_profile: dict[str, list[Record]] = defaultdict(list)
     for record in records:

@@ -165,7 +165,7 @@ def _rows(
             of = row, probed_as(result.key, is_cpu=record.start.profile.is_cpu)
             made = _round(record, result, quiet.get(of, math.inf), steady.get((row, result.key), 0))
             for paper, experiment, case in places:
-                if papers[paper].experiments[experiment].has_row(record.profile):
+                if papers[paper].experiments[experiment].ladder == record.start.profile.ladder:
                     place = {"paper": paper, "experiment": experiment, "case": case}
                     yield {"machine": record.machine, "session": session} | place | ceilings[row[1:]] | made
 
@@ -178,8 +178,9 @@ def _measurement(record: Record, result: Result) -> Measurement:
 
 
 def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measurement, str, str]]:
-    """Return of each case on a row the measurement that was gone on with last, and the version of the library and the
-    source of the workload that were last tried.
+    """Return of each case on a row the measurement that was gone on with last.
+
+    Beside it are the version of the library and the source of the workload that were last tried.
     """
     latest: dict[tuple[str, str], tuple[Measurement, str, str]] = {}
     for record in records:
@@ -203,8 +204,10 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
 
 
 def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
-    """Return one case of a round. `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady`
-    what a device told of the case throughout the session.
+    """Return one case of a round.
+
+    `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady` what a device told of the case
+    throughout the session.
     """
     start, blocks = record.start, result.blocks
     is_timed = result.status == "measured"
@@ -236,7 +239,7 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
         "cause_counts": causes,
         "profile_facts": start.profile.model_dump(),
         **step_seconds(clean, result.parts),
-        **(step_energy(clean, result.parts, start.energy.reason) if clean else {}),
+        **(step_energy(clean, result.parts, start.energy.get("reason")) if clean else {}),
     }
 
 
@@ -246,8 +249,9 @@ def count_causes(causes: Mapping[str, int]) -> str:
 
 
 def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, float]:
-    """Seconds a step in one round over its clean blocks: the mean for totals, the median for speeds. `weights` say how
-    often each part of a step that is timed in parts counts in it.
+    """Return the seconds of a step in one round, over its clean blocks: the mean for totals, the median for speeds.
+
+    `weights` say how often each part counts in a step that is timed in parts.
     """
     if not clean:
         return {}
@@ -268,8 +272,7 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
 
 
 def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None) -> dict[str, Any]:
-    """Return the joules of a step, of all domains together, and the watts that they are over the time of the steps; or
-    why the `clean` blocks of a round say nothing.
+    """Return the joules of a step, of all domains together, and its watts; or why the `clean` blocks say nothing.
 
     `weights` is how often each part of a step counts in one, `why_not` what the record says of absent counters.
     """

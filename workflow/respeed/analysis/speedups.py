@@ -42,8 +42,9 @@ OTHER_SESSION = "compared with rounds of another session"
 
 
 class Samples:
-    """What the rounds of every cell took: from them, and here alone, several cells together get an interval. A cell is
-    a row of the table of cells.
+    """What the rounds of every cell took.
+
+    Of these, and here alone, several cells together get an interval. A cell is a row of the table of cells.
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
@@ -64,8 +65,9 @@ class Samples:
         return [key_of(one) for one in self._parts.get(key_of(cell), [cell])]
 
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
-        """Estimate t_base / t_cell, and say whether it is from rounds of the same sessions; of two machines it never
-        is.
+        """Estimate t_base / t_cell, and say whether it is from rounds of the same sessions.
+
+        Of two machines it never is.
         """
         if key_of(cell) in self._parts:
             over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
@@ -81,8 +83,10 @@ class Samples:
     def sum(
         self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL
     ) -> tuple[Estimate, bool]:
-        """Estimate the seconds of several cells together, over those of others if any, and say whether it is from one
-        session, or both sides from the same. What sessions differ by is in it where they are not.
+        """Estimate the seconds of several cells together, over those of others if there are any.
+
+        Say also whether all are from one session, or both sides from the same ones. Where they are not, what sessions
+        differ by is in the interval.
         """
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
@@ -220,8 +224,9 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
-    """Return the paper's own, over its fastest row of `over`, or else of its CPU rows: what its numbers make, or what
-    it prints, which is over its fastest CPU row.
+    """Return the paper's own speedup, over its fastest row of `over`, by default of its CPU rows.
+
+    It is what the printed numbers make, or else the printed speedup, which is over the fastest CPU row.
     """
     over = over or paper.cpu_rows
     made = paper.speedup(experiment, case, row, over)
@@ -230,8 +235,10 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
-    """Return that of the best of the published rows that the cell stands beside, and a mark where it is across
-    precisions; of rows that print nothing else, that of the first.
+    """Return the published speedup of the best row that the cell is compared with, and a mark.
+
+    The mark says that the speedup is across precisions.
+    Where rows print nothing but speedups, it is that of the first.
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
@@ -240,12 +247,14 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
     base = paper.fastest(cell.experiment, cell.case, paper.cpu_rows)
     if not (cell.published_row and base):
         return value, ""
-    return value, across_precisions(paper.row(cell.published_row).precision, [base.precision])
+    return value, across_precisions(paper.rows[cell.published_row].precision, [base.precision])
 
 
 def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """Make a row for every machine and case that more than one machine measured: the fastest machine's seconds over
-    its, of each the fastest row in fp32. A machine whose verdict is indistinguishable shares the first place.
+    """Compare machines: a row for every machine and case that more than one of them measured.
+
+    It has the fastest machine's seconds over its own, of each the fastest row in fp32. A machine that cannot be told
+    apart from the fastest shares the first place.
     """
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]

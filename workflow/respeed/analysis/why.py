@@ -91,7 +91,7 @@ def make_why(
 def _printed(
     paper: Paper, experiment: str, case: str, rows: Collection[str], work: float | None, traffic: float | None
 ) -> _Printed | None:
-    """The fastest of these published rows for the case."""
+    """Return the fastest of these published rows for the case."""
     row = paper.fastest(experiment, case, rows)
     seconds = paper.seconds(experiment, case, row.name, work, traffic) if row else None
     if not (row and seconds):
@@ -155,8 +155,10 @@ def compare(
     machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
     *, same_work: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Two cells or published rows to break down. `algorithm` is its factor, where two are compared; `same_work` says
-    that, but for that factor, both sides do the same arithmetic.
+    """Return two cells or published rows that are to be broken down.
+
+    `algorithm` is the factor between two algorithms, where two are compared; `same_work` says that both sides do the
+    same arithmetic but for that.
     """
     return {
         "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
@@ -167,8 +169,9 @@ def compare(
 
 
 def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """why.csv: the factors of every speedup. Besides what `compare` says, a row has its paper, experiment and case, and
-    `work`, the FLOP of both sides.
+    """Break every speedup down into factors: the table why.csv.
+
+    Beside what `compare` says, a row has its paper, experiment and case, and `work`, the FLOP of both sides.
     """
     why = pd.DataFrame(list(compared))
     if why.empty:

@@ -8,6 +8,7 @@ a backend for devices take ``@`` and ``+``: `probe` tries these.
 
 import importlib
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,13 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from respeed.errors import NotMeasurable
-from respeed.machine.process import die_with_parent, private_stdout
+from respeed.machine.process import child_environment, die_with_parent, private_stdout
 from respeed.model import number_bytes
 from respeed.text import first_line
 from respeed.workloads import Arrays, Item, Pairs, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
 Step = Callable[[], None]
+SMALL_PRODUCT = "a small product on it"
 
 
 class Backend(ABC):
@@ -67,15 +69,11 @@ class Backend(ABC):
     def host(self, array: Any) -> Any:
         """Return an array as NumPy, in fp32 or fp64; what is none as it is. Use it before the next step."""
 
-    def uniform(self, out: Any) -> Any:
-        """Fill an array with draws from [0, 1), and return it."""
-        raise NotImplementedError
-
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
         """Return what a record says of it as it is in force.
 
-        `package`, `library`, `device`, `precision`, `threads_set` by the library's own word, and more.
+        `package`, `library`, `threads_set` by the library's own word, and perhaps `version`, `kernel`, `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":
@@ -99,10 +97,6 @@ class Backend(ABC):
         """Return why steps that were to be captured since this was last asked were not; None if all were."""
         return None
 
-    def stream(self, items: Any, together: int) -> Any:
-        """Return `arrays`, two for `together` items each, and `advance()`, which tells which has the next ones."""
-        return Copies(self, items, together)
-
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         """Return contexts in which a tiny program does all that large ones do: what the first one loads is there."""
         return (nullcontext(),)
@@ -113,22 +107,6 @@ class Backend(ABC):
 
     def sync(self) -> None:  # noqa: B027, nothing where an operation is finished when it returns
         """Return when everything asked of the device is done."""
-
-
-class Copies:
-    """Items that are copied when they are asked for: there is nobody to copy the next ones meanwhile."""
-
-    def __init__(self, backend: Backend, items: Any, together: int) -> None:
-        self._items, self._together, self._asked = backend.array(items), together, 0
-        first = backend.host(self._items[:together])
-        self.arrays = backend.array(first), backend.array(first)
-
-    def advance(self) -> int:
-        """Bring the next items, after the last the first, and return which array has them: 0, 1, 0, ..."""
-        begin, place = self._asked * self._together % len(self._items), self._asked % 2
-        self.arrays[place][...] = self._items[begin : begin + self._together]
-        self._asked += 1
-        return place
 
 
 class Program:
@@ -147,11 +125,9 @@ class Program:
         self.framework = "program" if hasattr(workload, "program") else backend.framework
         self.inputs = workload.arrays(np.random.default_rng(seed))
         self.count = 0
-        self._stream: Any = None
         self._given: dict[str, Any] = {}
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
-        # One for each item; of what is streamed, for each place that an item comes to.
         self._views = self._make_views()
         self._steps = [self._make_steps(view) for view in self._views]
         handed_on = workload.handed_on if self._items > 1 else ()
@@ -163,9 +139,6 @@ class Program:
     def _make_arrays(self) -> Arrays:
         workload, arrays = self.workload, Arrays()
         for name, values in self.inputs.items():
-            if workload.streamed and name in workload.cycled:
-                self._stream = self.backend.stream(values, workload.streamed)
-                continue
             exact = name in workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))
         if prepare := getattr(workload, f"prepare_{self.framework}", None):
@@ -174,9 +147,6 @@ class Program:
 
     def _make_views(self) -> list[Arrays]:
         names, shared = self.workload.cycled, vars(self.arrays)
-        if self._stream:
-            chunks = self._stream.arrays
-            return [Arrays(**shared, **dict.fromkeys(names, item)) for chunk in chunks for item in chunk]
         return [Arrays(**{**shared, **{name: shared[name][item] for name in names}}) for item in range(self._items)]
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
@@ -200,8 +170,6 @@ class Program:
     def _do(self, part: str) -> None:
         """Do a part of the next step; after the last one, what comes between two steps."""
         workload, place = self.workload, self.count % len(self._views)
-        if self._stream and self.count % workload.streamed == 0:
-            self._stream.advance()  # to the first or the second half of the views, in turn
         self._steps[place][part]()
         if part != self._last:
             return
@@ -224,26 +192,20 @@ class Program:
         """
         workload, fresh = self.workload, self.workload.arrays(np.random.default_rng(self.seed + 1))
         kept = {*workload.learned, *workload.state, *workload.handed_on}
-        item = self.count % self._items
-        self._given = {}
         for name, values in fresh.items():
             if name in kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
             elif name not in vars(self.arrays):
-                continue  # it is prepared in another form, or streamed: it stays what it was
+                continue  # it is prepared in another form: it stays what it was
             elif isinstance(values, Zeros):
                 self._write(name, np.nan)
-            elif name in workload.cycled and not workload.whole_pass:
-                self._write(name, values[item], item)
-                self._given[name] = {item: values[item]}
             else:
                 self._write(name, values)
                 self._given[name] = values
 
-    def _write(self, name: str, values: Any, item: int | None = None) -> None:
-        """Write to an array, or to one of its items; a number goes to all places."""
-        array = getattr(self.arrays, name)
-        self.backend.write(values, array if item is None else array[item])
+    def _write(self, name: str, values: Any) -> None:
+        """Write to an array; a number goes to all places."""
+        self.backend.write(values, getattr(self.arrays, name))
 
     def check(self) -> Pairs:
         """Pair what the last step left with what it must have left."""
@@ -266,16 +228,24 @@ class _Seen:
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
-    """Import the backend `name` and set it up; NotMeasurable with the reason if the device is not there."""
-    make = importlib.import_module(f"respeed.backends.{name}").Backend
-    backend: Backend = make(device=device, precision=precision, threads=threads, seed=seed)
-    return backend
+    """Import the backend `name` and set it up; NotMeasurable with the reason if its package or device is not there."""
+    made: Backend = _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed)
+    return made
+
+
+def _load(name: str) -> Any:
+    """Import the module of a backend; NotMeasurable if a package that it needs is not installed."""
+    try:
+        return importlib.import_module(f"respeed.backends.{name}")
+    except ModuleNotFoundError as error:
+        raise NotMeasurable(f"needs the Python package {error.name}, which is not installed") from error
 
 
 def probe(backend: str, device: str) -> None:
     """Print what `try_device` finds as a line of JSON: what a process of its own is begun for."""
     answers = private_stdout()
     die_with_parent()
+    os.environ.update(child_environment(threads=1))
     answers.write(json.dumps(try_device(backend, device)) + "\n")
 
 
@@ -288,22 +258,20 @@ def try_device(backend: str, device: str) -> dict[str, Any]:
         `reasons` by precision why the backend cannot compute so there, None where nothing speaks against it; and
         whether these are `lasting`, until driver, library or device change: where no product failed.
     """
-    module = importlib.import_module(f"respeed.backends.{backend}")
+    module = _load(backend)
     square = np.arange(4.0).reshape(2, 2)  # so small that every precision has its square whole
     reasons: dict[str, str | None] = {}
-    failed = False
     for precision in module.PRECISIONS:
         try:
             made = module.Backend(device=device, precision=precision, threads=1, seed=0)
             there = made.array(square)
             is_right = np.array_equal(made.host(there @ there + 1), square @ square + 1)
-            reasons[precision] = None if is_right else "a small product on it is wrong"
-            failed |= not is_right
+            reasons[precision] = None if is_right else f"{SMALL_PRODUCT} is wrong"
         except NotMeasurable as reason:
             reasons[precision] = str(reason)
         except Exception as error:  # of the device, its driver or its libraries
-            reasons[precision] = f"a small product on it fails: {first_line(first_cause(error))}"
-            failed = True
+            reasons[precision] = f"{SMALL_PRODUCT} fails: {first_line(first_cause(error))}"
+    failed = any(reason and reason.startswith(SMALL_PRODUCT) for reason in reasons.values())
     return {"reasons": reasons, "lasting": not failed and None in reasons.values()}
 
 

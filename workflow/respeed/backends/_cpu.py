@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from threading import Barrier
 from typing import Any
 
 import numba
@@ -29,23 +30,23 @@ class OnCpu(Backend):
         super().__init__(precision, threads)
         kernels.FEW = self.few
         self._keys = np.random.Generator(np.random.SFC64(seed))
-        self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self._begin_thread)
+        self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
+        # They begin here, all of them: in some libraries the number that each sets for itself is that of all threads.
+        together = Barrier(max(1, threads - 1))
+        list(self._others.map(lambda _: together.wait(), range(threads - 1)))
         self._limit(threads)
 
     def set_threads(self, threads: int) -> None:
         """Have the library's products use so many threads."""
         raise NotImplementedError
 
-    def begin_thread(self) -> None:
-        """Set what must be set in each thread that works for itself."""
-
     def _limit(self, threads: int) -> None:
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         self.set_threads(threads)
 
-    def _begin_thread(self) -> None:
-        numba.set_num_threads(1)
-        self.begin_thread()
+    def begin_thread(self) -> None:
+        """Set what must be set in each thread that works for itself: products and passes of its own on one core."""
+        self._limit(1)
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
         """Call `work` for every item, this thread and others, each with products on one core."""
@@ -78,8 +79,8 @@ class OnCpu(Backend):
 
         def on_some() -> None:
             self.threads = threads
-            self._limit(threads)
             try:
+                self._limit(threads)
                 step()
             finally:
                 self.threads = before

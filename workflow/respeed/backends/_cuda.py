@@ -1,66 +1,14 @@
-"""What CUDA devices do at once, and ROCm's, which torch calls the same: a step as a graph, and copies beside the steps.
-
-A graph is asked for once, and then run by one launch. See `respeed.backends.torch` for who uses this.
-"""
+"""Steps as graphs of CUDA, and of ROCm, which torch calls the same: captured once, and then run by one launch."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
 
 from respeed.backends import Step, first_cause
 from respeed.errors import NotMeasurable
 from respeed.text import first_line
-
-
-class PinnedChunks:
-    """Chunks in pinned memory of the host, and two arrays on the device that they are copied to.
-
-    They have a stream of their own: while steps use the one array, the next chunk comes into the other. Two events for
-    each keep the order without the host waiting: `_here` when its chunk has come, and `_used` when the last step on it
-    is done, before which nothing may be written over it.
-    """
-
-    def __init__(self, items: Tensor, together: int, device: torch.device) -> None:
-        self._chunks = [chunk.pin_memory() for chunk in items.split(together)]
-        shape = self._chunks[0].shape
-        first, second = (torch.empty(shape, dtype=items.dtype, device=device) for _ in range(2))
-        self.arrays = (first, second)
-        self._device, self._copying = device, torch.cuda.Stream(device)
-        for array in self.arrays:
-            # The last copy may still be under way when nobody needs the chunks any more: their memory is not free yet.
-            array.record_stream(self._copying)
-        self._here = [torch.cuda.Event() for _ in self.arrays]
-        self._used = [torch.cuda.Event() for _ in self.arrays]
-        self._asked = 0
-        # The memory may have been another array's, which is perhaps still in use.
-        self._used[0].record(self._computing())
-        self._copy_next()
-
-    def advance(self) -> int:
-        """Ask for the copy of the chunk after this one, and return which array has this one: 0, 1, 0, ...
-
-        All steps on the array that the next one comes to must have been asked for before.
-        """
-        now = (self._asked - 1) % 2
-        self._computing().wait_event(self._here[now])
-        self._used[1 - now].record(self._computing())
-        self._copy_next()
-        return now
-
-    def _computing(self) -> torch.cuda.Stream:
-        """Return the stream that steps are asked for on: while a step is captured, the graph's."""
-        return torch.cuda.current_stream(self._device)
-
-    def _copy_next(self) -> None:
-        place, chunk = self._asked % 2, self._chunks[self._asked % len(self._chunks)]
-        self._copying.wait_event(self._used[place])
-        with torch.cuda.stream(self._copying):
-            self.arrays[place].copy_(chunk, non_blocking=True)
-            self._here[place].record(self._copying)
-        self._asked += 1
 
 
 class Graphs:

@@ -1,13 +1,14 @@
-"""The process of a replica: ``python -m respeed.backends._replica``.
+"""The process of a replica: ``python -m respeed.backends._replica CONNECTION RANK``.
 
-It holds a program, does what its parent (`respeed.workloads._replicas`) asks for, and says when that is done. Orders
-and answers are pickles on standard input and output. It ends with its parent, and when there are no more orders.
+It holds a program, does what its parent (`respeed.workloads._replicas`) asks for by a connection, whose file descriptor
+that is, and answers when it is done. It ends with its parent, and with the connection.
 """
 
-import pickle
+import contextlib
 import sys
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import torch.distributed as distributed
 
 from respeed.backends import make_backend
 from respeed.machine.devices import split_device
-from respeed.machine.process import bind, die_with_parent, private_stdout
+from respeed.machine.process import allowed_cpus, bind, die_with_parent
+from respeed.workloads._replicas import LIBRARIES
 
 # How long replicas wait for one another: longer than any step, and short enough to notice that one is gone.
 TIMEOUT = timedelta(seconds=120)
@@ -25,20 +27,22 @@ TIMEOUT = timedelta(seconds=120)
 class Replica:
     """What the parent may ask for."""
 
-    def join(
-        self, rank: int, count: int, folder: str, library: str, device: str, precision: str, cpus: list[int]
-    ) -> None:
-        """Become one of `count` replicas, which meet by a file in the folder, and speak by a library of torch's."""
-        bind(cpus)
+    def __init__(self, rank: int) -> None:
+        self.rank, self.cpus = rank, allowed_cpus()[rank:][:1]
+
+    def join(self, count: int, folder: str, device: str, precision: str) -> None:
+        """Become one of `count` replicas, on a core or a GPU of its own. They meet by a file in the folder."""
         kind, index = split_device(device)
         if kind == "cuda":
-            device = f"{kind}:{rank if index is None else index}"
-        self.rank, self.backend = rank, make_backend("torch", device=device, precision=precision, threads=1, seed=rank)
+            device = f"{kind}:{self.rank if index is None else index}"
+        else:
+            bind(self.cpus)
+        self.backend = make_backend("torch", device=device, precision=precision, threads=1, seed=self.rank)
         if distributed.is_initialized():
             distributed.destroy_process_group()
         if count > 1:
             meeting = Path(folder, "meeting").as_uri()
-            distributed.init_process_group(library, init_method=meeting, rank=rank, world_size=count, timeout=TIMEOUT)
+            distributed.init_process_group(LIBRARIES[kind], meeting, TIMEOUT, count, self.rank)
             # NCCL connects at the first of these, by the file: while there is one.
             distributed.all_reduce(torch.zeros(1, device=self.backend.device))
             self.backend.sync()
@@ -61,21 +65,17 @@ class Replica:
 
 
 def main() -> None:
-    """Do what the parent asks for."""
-    answers = private_stdout()
+    """Do what the parent asks for, and answer; also by an error, after which the parent ends all replicas."""
     die_with_parent()
-    replica = Replica()
-    while True:
-        try:
-            what, arguments = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            answer = (True, getattr(replica, what)(*arguments))
-        except Exception as error:  # whatever it is, the parent tells it; the others are lost with this one
-            answer = (False, f"{type(error).__name__}: {error}")
-        pickle.dump(answer, answers.buffer)
-        answers.buffer.flush()
+    parent, replica = Connection(int(sys.argv[1])), Replica(int(sys.argv[2]))
+    with contextlib.suppress(EOFError):  # the parent has ended
+        while True:
+            what, arguments = parent.recv()
+            try:
+                answer = getattr(replica, what)(*arguments)
+            except Exception as error:  # of any library
+                answer = RuntimeError(f"a replica failed: {type(error).__name__}: {error}")
+            parent.send(answer)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,160 @@
-"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Nothing but its own rows loads it."""
+"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Nothing but its own rows loads it.
 
-import importlib.util
+A step is a pure function: compiled when a program is built, and what it changes donated. How many threads XLA takes,
+and how much of a GPU's memory, it reads from the environment as it is loaded (`respeed.machine.process`).
+"""
+
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import jaxlib
+import numpy as np
 
 from respeed.backends import Backend as Base
+from respeed.backends import Program, Step
 from respeed.errors import NotMeasurable
+from respeed.machine.devices import NAMES, split_device, too_high
+from respeed.machine.process import read_word
+from respeed.text import first_line
+from respeed.workloads import Arrays, Workload
+from respeed.workloads.arrays import Zeros
 
 DEVICES = ("cpu", "cuda", "tpu")
 PRECISIONS = ("fp64", "fp32")
-# The Python package that it needs.
-PACKAGE = "jax"
 
-# XLA looks for these, the first of them first, when its pool of threads is made, once in a process; or else it takes as
-# many threads as the process has CPUs. (Its own flags and OMP_NUM_THREADS say nothing of it.)
-POOL = ("PJRT_NPROC", "NPROC")
-# Operations in one order. Or else XLA hands what could be done at once to its pool, though this is of one thread: that
-# one and the one that asks would take turns on one CPU, as at large sizes they still do. Read once in a process; as a
-# compiler's option it does less.
-ONE_BY_ONE = "--xla_cpu_enable_concurrency_optimized_scheduler=false"
+# What the kernel calls the threads of XLA's pool.
+_THREAD = "tf_XLAEigen"
 
 
-def prepare(threads: int, device: str) -> None:
-    """Set the environment before JAX is loaded. What it says of the pool already stays: that is what counts."""
-    for name in POOL:
-        os.environ.setdefault(name, str(threads))
-    if device == "cpu" and threads == 1:
-        os.environ.setdefault("XLA_FLAGS", ONE_BY_ONE)
-    # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
-    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+class Backend(Base):
+    """JAX on a device; NotMeasurable with the reason if it has none such."""
+
+    framework = "jax"
+    # Its library has a thread more than the row: the one that asks works beside those of XLA's pool.
+    pools = 3
+
+    def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
+        super().__init__(precision, threads)
+        kind, index = split_device(device)
+        # Or else XLA would hand each program to a thread of its own: one thread would be two.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        # fp32 is fp32: no TF32 on NVIDIA's, no bf16 on TPUs, which take several of these products for one.
+        jax.config.update("jax_default_matmul_precision", "highest")
+        # Of the whole process: that of the row that was made last.
+        jax.config.update("jax_enable_x64", precision == "fp64")
+        self.device = find_device(kind, index)
+        self.synchronous = self.shares_cores = kind == "cpu"
+        self.key = jax.device_put(jax.random.PRNGKey(seed), self.device)
+        self.asked: Any = ()
+
+    def array(self, values: Any, *, exact: bool = False) -> Any:
+        """Copy `values` to the device in the row's precision; whole numbers become int32."""
+        there = np.asarray(values)
+        there = there.astype(np.int32 if there.dtype.kind in "iu" else self.host_dtype, copy=False)
+        # Of the device's own memory: on the CPU JAX may take NumPy's as it is, where nothing may be written.
+        return jnp.copy(jax.device_put(there, self.device))
+
+    def host(self, array: Any) -> Any:
+        """Return an array as NumPy; what is none as it is."""
+        return np.asarray(array) if isinstance(array, jax.Array) else array
+
+    def build(self, workload: Workload, seed: int) -> "JaxProgram":
+        """Return the workload as a program on this row, compiled."""
+        return JaxProgram(self, workload, seed)
+
+    def bytes_free(self) -> float | None:
+        """Return what arrays can still take of a device's own memory, where JAX tells."""
+        memory = self.device.memory_stats() or {}  # a CPU tells nothing
+        return float(memory["bytes_limit"] - memory["bytes_in_use"]) if "bytes_limit" in memory else None
+
+    def sync(self) -> None:
+        """Return when all that was asked of the device is done."""
+        # A device does what it is asked for in turn: when the last is done, all is.
+        jax.block_until_ready(self.asked)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a record says of JAX."""
+        return {
+            "package": f"jax {jax.__version__}",
+            "library": f"XLA (jaxlib {jaxlib.__version__})",
+            "threads_set": pool_size(),
+            **({} if self.synchronous else {"accelerator": str(self.device.device_kind)}),
+        }
 
 
-def Backend(*, device: str, precision: str, threads: int, seed: int) -> Base:  # noqa: N802, as every backend's
-    """Return JAX on the device; NotMeasurable with the reason if it is not installed, or has no such device."""
-    if importlib.util.find_spec(PACKAGE) is None:
-        raise NotMeasurable(f"needs the Python package {PACKAGE}, which is not installed")
-    prepare(threads, device)
+class JaxProgram(Program):
+    """A step takes arrays and returns those that it changed. What it changes is donated: results take its place."""
 
-    from respeed.backends._jax import Jax
+    backend: Backend
 
-    return Jax(device, precision, threads, seed)
+    def _make_views(self) -> list[Arrays]:
+        arrays = vars(self.arrays)
+        # A list of its items: each is an argument by itself.
+        arrays |= {name: [jnp.copy(item) for item in arrays[name]] for name in self.workload.cycled}
+        self.backend.key, arrays["key"] = jax.random.split(self.backend.key)
+        rooms = {name for name, values in self.inputs.items() if isinstance(values, Zeros)}
+        self._changes = (rooms | {*self.workload.learned, *self.workload.state, "key"}) & {*arrays}
+        # For the device that the arguments lie on, which need not be JAX's first.
+        lowered = jax.jit(self._function, donate_argnums=0, keep_unused=True).lower(*self._arguments())
+        self._compiled = lowered.compile()
+        return [self.arrays] * self._items
+
+    def _make_steps(self, view: Arrays) -> dict[str, Step]:
+        return {"step": self._run}
+
+    def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a step changes, and what it only reads: of what is cycled, the items of this one."""
+        item, changes, reads = self.count % self._items, {}, {}
+        for name, array in vars(self.arrays).items():
+            if name in self._changes:
+                changes[name] = array
+            else:
+                reads[name] = array[item] if name in self.workload.cycled else array
+        return changes, reads
+
+    def _function(self, changes: Mapping[str, Any], reads: Mapping[str, Any]) -> dict[str, Any]:
+        key, dtype, workload = changes["key"], self.backend.host_dtype, cast(Any, self.workload)
+
+        def uniform(shape: Sequence[int]) -> Any:
+            """Draw 24 bits each, as many as fp32 has; jax.random.uniform draws 23."""
+            nonlocal key
+            key, used = jax.random.split(key)
+            return (jax.random.bits(used, shape, np.uint32) >> 8).astype(dtype) * dtype.type(2.0**-24)
+
+        changed = workload.jax(Arrays(**changes, **reads), uniform)
+        return {**changes, **changed, "key": key}
+
+    def _run(self) -> None:
+        self.backend.asked = found = self._compiled(*self._arguments())
+        vars(self.arrays).update(found)
+
+    def _write(self, name: str, values: Any) -> None:
+        """Take another array in the place of one that cannot be written to."""
+        arrays, make = vars(self.arrays), self.backend.array
+        if name in self.workload.cycled:
+            arrays[name] = [make(item) for item in values]
+        else:
+            arrays[name] = make(np.broadcast_to(values, arrays[name].shape))
+
+
+def pool_size(tasks: Path = Path("/proc/self/task")) -> int:
+    """Return the pool's threads, counted; what they were asked to be where the system does not show them."""
+    counted = sum(read_word(task / "comm").startswith(_THREAD) for task in tasks.glob("*"))
+    return counted or int(os.environ.get("PJRT_NPROC", 0))
+
+
+def find_device(kind: str, index: int | None) -> Any:
+    """Return the device; NotMeasurable with the reason if JAX has none such."""
+    try:
+        # NVIDIA's and AMD's are both gpu to JAX, as both are cuda to torch.
+        devices = jax.devices("gpu" if kind == "cuda" else kind)
+    except RuntimeError as error:
+        none = f"no {NAMES[kind]} device that jax {jax.__version__} can use"
+        raise NotMeasurable(f"{none}: {first_line(error)}") from error
+    if reason := too_high(kind, index or 0, len(devices)):
+        raise NotMeasurable(reason)
+    return devices[index or 0]

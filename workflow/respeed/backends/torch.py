@@ -18,7 +18,7 @@ from torch import Tensor
 from respeed.backends import Backend as Base
 from respeed.backends import Step, first_cause
 from respeed.backends._cpu import OnCpu
-from respeed.backends._cuda import Graphs, PinnedChunks
+from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.devices import NAMES, split_device, too_high
 from respeed.machine.process import private_folder
@@ -73,7 +73,7 @@ class Torch(Base):
 
     def write(self, values: Any, out: Tensor) -> None:
         """Compute out <- values, of the host; a float goes to all places."""
-        if isinstance(values, float):
+        if isinstance(values, float):  # there: as a copy it would first be as large on the host
             out.fill_(values)
         else:
             out.copy_(torch.from_numpy(np.ascontiguousarray(values)))
@@ -113,18 +113,12 @@ class Torch(Base):
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of torch, and of how it computes in the row's precision."""
-        facts = {
+        """Return what a record says of torch."""
+        return {
             "package": f"torch {torch.__version__}",
             "library": "torch",
-            "device": str(self.device),
-            "precision": self.precision,
             "threads_set": torch.get_num_threads(),
         }
-        if self._low:
-            way = "products add to them" if self._adds_itself else f"products, rounded to {self.precision}, are added"
-            facts["parameters"] = f"fp32, {way}"
-        return facts
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -151,7 +145,7 @@ class TorchOnCpu(OnCpu, Torch):
 
     def begin_thread(self) -> None:
         """Use one thread, and keep no gradients: both are settings of the thread."""
-        torch.set_num_threads(1)
+        super().begin_thread()
         torch.set_grad_enabled(False)
 
     def describe(self) -> dict[str, Any]:
@@ -166,9 +160,7 @@ class TorchOnCpu(OnCpu, Torch):
 
 def _blas_of_torch() -> str:
     """Return the BLAS that torch was built with: on x86 MKL, on a Mac Accelerate, on ARM servers OpenBLAS."""
-    if torch.backends.mkl.is_available():
-        return "MKL"
-    told, names = torch.__config__.show(), {"accelerate": "Accelerate", "open": "OpenBLAS"}
+    told, names = torch.__config__.show(), {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
     return next((name for key, name in names.items() if f"BLAS_INFO={key}" in told), "torch's own BLAS")
 
 
@@ -207,11 +199,8 @@ class OnAccelerator(Torch):
         return float(never_held + of.memory_reserved(here) - of.memory_allocated(here))
 
     def sync(self) -> None:
-        """Return when everything asked of the device is done, on all of its streams."""
-        if self.device.type == "mps":  # there is one, and it is not named
-            torch.mps.synchronize()
-        else:
-            self._of.synchronize(self.device)
+        """Return when everything asked of the current device, which is the row's, is done, on all of its streams."""
+        self._of.synchronize()
 
     def describe(self) -> dict[str, Any]:
         """Return what a record says of torch on a device."""
@@ -221,7 +210,7 @@ class OnAccelerator(Torch):
 
 
 class OnCuda(OnAccelerator):
-    """Torch on GPUs of NVIDIA, and of AMD, which it calls the same: steps are graphs, chunks are copied beside them."""
+    """Torch on GPUs of NVIDIA, and of AMD, which it calls the same: steps are graphs."""
 
     graphs = True
 
@@ -239,8 +228,6 @@ class OnCuda(OnAccelerator):
         """Compile Triton's kernels, on NVIDIA's GPUs; return what is done between products, and by torch why."""
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
-        if os.environ.get("TRITON_INTERPRET", "0") not in {"", "0"}:
-            return "torch: TRITON_INTERPRET is set"
         # What was compiled before is loaded: from a folder that no other user could have put anything into.
         os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
         try:
@@ -253,12 +240,6 @@ class OnCuda(OnAccelerator):
                 raise
             return f"torch: {first_line(error)[:200]}"
         return "triton"
-
-    def stream(self, items: Any, together: int) -> PinnedChunks:
-        """Return `items` of the host, `together` at a time, which are copied beside the steps."""
-        # Rounded on the host, once, where precision is low: half the bytes to copy.
-        whole = torch.from_numpy(np.asarray(items, self.host_dtype)).to(self.dtype)
-        return PinnedChunks(whole, together, self.device)
 
     def captured(self, step: Step) -> Step:
         """Return the step as a graph; the step itself, and the reason to `why_plain`, where it cannot be one."""

@@ -19,14 +19,14 @@ LEAST_CONTRAST = 0.1
 
 
 def photographs() -> dict[str, np.ndarray]:
-    """The photographs by name, grey, (height, width) in [0, 1]."""
+    """Return the photographs by name, grey, (height, width) in [0, 1]."""
     with np.load(PHOTOGRAPHS) as kept:
         return {name: kept[name] / np.float64(255) for name in ("china", "flower")}
 
 
 @functools.cache
 def whitened_images() -> tuple[np.ndarray, ...]:
-    """The photographs, whitened, each with variance 1."""
+    """Return the photographs, whitened, each with variance 1."""
     return tuple(_whiten(image) for image in photographs().values())
 
 
@@ -40,10 +40,17 @@ def _whiten(image: np.ndarray) -> np.ndarray:
 
 
 def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
-    """`count` patches (count, side * side), float32, from both images, at random places, none twice: mean 0, norm 1.
+    """Cut patches (count, side * side), float32, from both images, at random places, none twice: mean 0, norm 1.
 
     A patch of less than LEAST_CONTRAST times the images' variance, of plain sky, say, is passed over: brought to norm
     1, it would be noise.
+
+    Parameters
+    ----------
+    count, side : int
+        How many patches, and pixels on a side of each.
+    seed : int
+        The same seed gives the same patches.
     """
     random = np.random.default_rng(seed)
     images = whitened_images()

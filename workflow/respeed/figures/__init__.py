@@ -14,10 +14,10 @@ from respeed.paths import results_folder
 
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/figures/<paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, each as .svg, .pdf
-    and .png; of a paper that asks for it also <paper>/history.
+    """Draw every figure below results/figures, each as .svg, .pdf and .png.
 
-    Of all machines while they are few, or else of `machine` (see schedule.work).
+    They are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, and <paper>/history of a paper that
+    asks for it; of all machines while they are few, or else of `machine` (see schedule.work).
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)

@@ -126,8 +126,9 @@ class Outcome:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Return its cells. `row` tells its rows apart: a profile, and where the table tells several algorithms apart,
-        one of them.
+        """Return its cells.
+
+        `row` tells its rows apart: a profile and, where the table tells several algorithms apart, one of them.
         """
         cells = self.table("cells")
         return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
@@ -232,11 +233,11 @@ _PUBLISHED = [
 def published_rows(paper: Paper) -> pd.DataFrame:
     """Return the paper's rows in the columns of cells; `hardware`, peak and bandwidth where its file knows them."""
     rows = []
-    for row in paper.rows:
+    for row in paper.rows.values():
         # A row that stands beside more than one core too has not one alone.
         architecture = next((one for one in row.beside if one != ONE_CORE), ONE_CORE)
         rows.append({
-            "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year,
+            "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year or paper.year,
             "package": row.package, "architecture": architecture, "is_cpu": row.is_cpu,
             "precision": row.precision or FULL_PRECISION,
             "hardware": row.hardware.label if row.hardware else "",
@@ -278,10 +279,11 @@ def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFram
 
 
 def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return each cell over the machine's fastest CPU row, or over the same row's first case, where a claim of the
-    table is about that; and what the base is called.
+    """Return each cell over its base, and what the base is called.
+
+    The base is the machine's fastest CPU row; or the same row's first case, where a claim of the table is about that.
     """
-    claims = (claim for claim in outcome.paper.claims if claim.experiment == outcome.experiment.name)
+    claims = (claim for claim in outcome.paper.claims.values() if claim.experiment == outcome.experiment.name)
     first = next((claim.over_case for claim in claims if claim.over_case), "")
     if not first:
         names = dict(zip(["speedup", "speedup_low", "speedup_high"], POINT[2:], strict=True))

@@ -1,7 +1,7 @@
-"""What a machine can do: its roofline, with every case a point beneath and the paper's in grey; and the history of a
-paper's rows by years, which ends with the machines.
+"""What a machine can do: its roofline, and the history of a paper's rows by years, which ends with the machines.
 
-A roofline shows how fast each case ran, and how fast its row could have been:
+Below a roofline every case is a point, and the paper's are grey. It shows how fast each case ran, and how fast its row
+could have been:
 
     roof = min(peak, intensity * bandwidth)
 

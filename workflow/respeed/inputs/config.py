@@ -3,23 +3,25 @@
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
 
 from respeed.errors import UserError
 from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
-from respeed.inputs.reader import Name, fit, from_here, mistakes_of, parse_yaml, read_yaml
-from respeed.model import ARCHITECTURES, FORM, LARGEST, SOME, Case, Named, check_known, command_of
+from respeed.inputs.reader import fit, from_here, mistakes_of, parse_yaml, read_yaml
+from respeed.model import ARCHITECTURES, FORM, LARGEST, SOME, Case, Name, Named, check_known, command_of, known
 from respeed.paths import PAPERS, ROOT
 from respeed.text import clip
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
-Minutes = Annotated[int | float, Field(ge=0, le=LARGEST)]
+Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 
 
 @dataclass(frozen=True, config=FORM)
@@ -30,7 +32,7 @@ class Preset:
     measured again, up to `most` rounds of it.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     rounds: Rounds
     most: Rounds
     minutes: Minutes
@@ -42,9 +44,15 @@ class Preset:
         return self.sizes == "smoke"
 
 
+NameOf = TypeVar("NameOf")
 Names = Annotated[
-    tuple[str, ...], WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]})
+    tuple[NameOf, ...],
+    SOME,
+    AfterValidator(lambda names: tuple(dict.fromkeys(names))),
+    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
+PaperName = Annotated[str, known("paper", lambda: paper_names())]
+ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
 INSTEAD = Field(default=None, description="in place of what the chosen preset says")
 
 
@@ -63,14 +71,14 @@ class Config:
     most: Rounds | None = INSTEAD
     minutes: Minutes | None = INSTEAD
     preset: Annotated[Preset, WithJsonSchema({"type": "string"})]
-    papers: Names
-    experiments: Names | None
-    profiles: Names
+    papers: Names[PaperName]
+    experiments: Names[str] | None
+    profiles: Names[ProfileName]
     machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
     allow: tuple[str, ...] = ()
-    all_profiles: bool = False
+    all_profiles: SkipJsonSchema[bool] = False
 
     @field_validator("preset", mode="before")
     @classmethod
@@ -80,31 +88,18 @@ class Config:
         if "presets" not in info.data:
             raise ValueError("")  # their mistakes are told
         check_known("preset", name, info.data["presets"])
-        instead = {key: info.data.get(key) for key in ("rounds", "most", "minutes")}
-        told = {key: value for key, value in instead.items() if value is not None}
-        return dataclasses.replace(info.data["presets"][name], **told)
+        instead = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
+        return dataclasses.replace(info.data["presets"][name], **instead)
 
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
     def _find_names(cls, value: Any, info: ValidationInfo) -> Any:
         """Return the names of all, or those that are listed; bare words with commas, as --config gives, are a list."""
-        if value == []:
-            raise ValueError("must be all, or a list of names such as [one, two]")
         if value != "all":
             return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
         if info.field_name == "profiles":
             return tuple(name for name in profile_names() if not _is_optional(name))
         return paper_names() if info.field_name == "papers" else None
-
-    @field_validator("papers", "profiles")
-    @classmethod
-    def _check_names(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        kind, there = ("paper", paper_names()) if info.field_name == "papers" else ("hardware profile", profile_names())
-        if not there:
-            raise ValueError(f"there is no {kind}; respeed new {kind.split()[0]} NAME writes one")
-        for name in names:
-            check_known(kind, name, there)
-        return tuple(dict.fromkeys(names))
 
     @field_validator("experiments")
     @classmethod
@@ -119,10 +114,7 @@ class Config:
 
 def _is_optional(profile: str) -> bool:
     """Return whether `all` leaves it out. One with mistakes is not left out: it must not go without a word."""
-    try:
-        return load_profile(profile).optional
-    except UserError:
-        return False
+    return not mistakes_of(lambda: load_profile(profile)) and load_profile(profile).optional
 
 
 def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
@@ -147,11 +139,6 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     all_profiles = isinstance(data, dict) and data.get("profiles") == "all"
     config: Config = fit(Config, data, path, overridden=overrides, all_profiles=all_profiles)
     return config
-
-
-def check_config(path: Path = ROOT / "config.yaml") -> list[str]:
-    """Return all mistakes in the file itself; those in the papers and profiles that it names are theirs."""
-    return mistakes_of(lambda: load_config(path))
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
@@ -185,8 +172,7 @@ def why_denied(case: Case) -> str | None:
 def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Return those of the papers with a program that may not be run, and why, with each command of theirs once."""
     for name, paper in load_papers(papers).items():
-        tables = paper.experiments.values()
-        cases = (case for experiment in tables for case in (*experiment.cases, *experiment.smoke_cases))
+        cases = chain.from_iterable((*table.cases, *table.smoke_cases) for table in paper.experiments.values())
         for why in dict.fromkeys(filter(None, map(why_denied, cases))):
             yield name, why
 

@@ -7,20 +7,20 @@ no measurement shows: workflow/machines/<machine>.yaml.
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, ValidationInfo, field_validator, with_config
 from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
-from respeed.errors import UserError
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
 from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
 from respeed.machine.software import LIBRARIES, library_label
-from respeed.model import FORM, LADDER_ROW, SOME, Architecture, Positive, check_known, known
+from respeed.model import FORM, SOME, Architecture, Positive, check_known, known
 from respeed.paths import HARDWARE, MACHINES
 
 Instruction = Annotated[str, known("instruction", lambda: INSTRUCTIONS)]
@@ -38,11 +38,10 @@ class Requires(TypedDict, total=False):
     packages: Annotated[list[Package], SOME]
 
 
-def _read_cpus(value: Any) -> str | None:
-    text = None if value is None else choice_as_text(value)
-    if text is None and value is not None:
-        raise ValueError(f"must be {CHOICES}")
-    return text
+def _read_cpus(value: Any) -> str:
+    if text := choice_as_text(value):
+        return text
+    raise ValueError(f"must be {CHOICES}")
 
 
 @dataclass(frozen=True, config=FORM)
@@ -55,7 +54,7 @@ class Profile:
     measured where it is named.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     label: Annotated[str, Field(min_length=1, max_length=60)]
     package: Annotated[str, Field(min_length=1, max_length=40)]
     architecture: Architecture
@@ -63,9 +62,11 @@ class Profile:
     device: str
     threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
     precision: str
-    cpus: Annotated[str | None, BeforeValidator(_read_cpus)] = None
+    cpus: Annotated[str, BeforeValidator(_read_cpus)] | None = None
     requires: Requires = field(default_factory=Requires, hash=False)
     optional: bool = False
+    # A row of a ladder of threads has no file: it is made of another row, for the tables that ask for one.
+    ladder: SkipJsonSchema[bool] = False
 
     @property
     def is_cpu(self) -> bool:
@@ -91,9 +92,7 @@ class Profile:
 
 
 def _read_profile(name: str, path: Path) -> Profile:
-    found: Profile = fit(Profile, read_yaml(path), path, name=name)
-    if end := LADDER_ROW.search(name):
-        raise UserError(f"{path}: a name that ends in {end[0]} is that of a row of a ladder; take another")
+    found: Profile = fit(Profile, read_yaml(path), path, name=name, ladder=False)
     return found
 
 
@@ -116,11 +115,8 @@ def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     return None
 
 
-Day = Annotated[
-    str,
-    Field(pattern=r"^\d{4}-\d\d-\d\d$", description="a day such as 2026-11-22"),
-    AfterValidator(lambda day: str(datetime.date.fromisoformat(day))),
-]
+# As 2026-11-22.
+Day = Annotated[str, AfterValidator(lambda day: str(datetime.date.fromisoformat(day)))]
 
 
 @dataclass(frozen=True, config=FORM)
@@ -138,13 +134,7 @@ Resource = Literal[
     "slurm_partition", "slurm_account", "constraint", "gres", "nodes", "cpus_per_task", "mem_mb", "runtime",
     "slurm_extra",
 ]  # fmt: skip
-Word = Annotated[
-    str,
-    Field(
-        pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$",
-        description="text as Slurm takes it: letters, digits, blanks and . _ : , = & | * / @ % + ( ) [ ] -",
-    ),
-]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$", description="a text for Slurm")]
 # What a job may take, if its machine's file does not say it, and the least it must have: some go before it measures.
 MINUTES, LEAST_MINUTES = 60, 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
@@ -168,22 +158,20 @@ class Told:
     resources of Snakemake's executor for Slurm, handed on as they are. `runtime` is in minutes, 60 if it is not said.
     """
 
-    name: str
+    name: SkipJsonSchema[str]
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
     slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = field(default=None, hash=False)
 
 
 def _read_told(name: str, path: Path) -> Told:
-    data = read_yaml(path)
-    found: Told = fit(Told, {} if data is None else data, path, name=name)
+    found: Told = fit(Told, read_yaml(path) or {}, path, name=name)
     return found
 
 
 MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_told)
 
 
-def told_of(machine: str, folder: Path = MACHINES) -> Told | None:
+def told_of(machine: str) -> Told | None:
     """Return what is told of one machine; None if nothing is, UserError if its file has mistakes."""
-    files = replace(MACHINE_FILES, folder=folder)
-    return files.load(machine) if files.path(machine).exists() else None
+    return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None

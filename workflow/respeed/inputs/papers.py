@@ -1,257 +1,73 @@
 """Papers: workflow/papers/<name>/paper.yaml, and published.csv, which has every printed number.
 
-`PaperFile` is the form of the first, `PrintedLine` that of a line of the second. What no form can say, such as that the
-row of a claim is there, the functions `_*_mistakes` say. What comes of both files is a `Paper`.
+The form of the first is `Paper`. What no form can say, such as that the row of a claim is there, the functions
+`_*_mistakes` say. A line of the second has the experiment, the printed column and the row that a number stands in; its
+`value` in the table's unit, or a speedup if `unit` is SPEEDUP; and `printed`, its text as the paper has it, or of a
+number that was inferred, INFERRED and the number.
 """
 
 import csv
 import math
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import field, fields
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
-from pydantic.dataclasses import dataclass
+from typing import Any
 
 from respeed.errors import nearest
-from respeed.inputs.reader import Files, Name, WrongFile, adapter, fit, read_text, read_yaml, unknown
-from respeed.inputs.registry import Kinds, WorkloadName, workloads
+from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml, unknown
+from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
-    ARCHITECTURES,
-    FORM,
     INFERRED,
     LARGEST,
     NEEDS,
-    PLACEHOLDER,
-    SECONDS,
     SMOKE_TOTAL,
-    SOME,
     SPEEDUP,
     TOTAL,
-    UNITS,
-    Algorithm,
-    Architecture,
     Case,
     Claim,
-    Count,
     Experiment,
-    Fact,
-    Label,
-    Named,
     Paper,
     Parameters,
     Place,
-    Positive,
-    Precision,
     Printed,
+    Program,
     PublishedRow,
-    Text,
-    Year,
-    known,
 )
 from respeed.paths import PAPERS
-from respeed.text import name_unprintable
+from respeed.text import clip
 
 # The workload whose work the table says itself, and what a row says in its command.
 PROGRAM = "program"
-ROW_SAYS = ("threads", "device", "precision", "seed", "paper")
-# A guess for a table whose file makes none, until the machine has records of its own.
-ROUND_SECONDS = 10
-
-# The forms.
-
-
-class CaseEntry(BaseModel):
-    """A case as it is written: what else stands there are its parameters."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: Parameters
-    case: Name
-    workload: WorkloadName | None = None
-    column: str | None = None
-    examples: Count | None = None
-
-
-Word = Annotated[str, Field(min_length=1, max_length=500)]
-Command = Annotated[tuple[Word, ...], Field(min_length=1, max_length=100)]
-FileName = Annotated[str, Field(pattern=r"^[\w{][\w.{}-]{0,99}$", description="the name of a file, without folders")]
-
-
-def _check_pattern(pattern: str) -> str:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    if groups != 1:
-        raise ValueError("must have one group, (...), around the number")
-    return pattern
-
-
-@dataclass(frozen=True, config=FORM)
-class ProgramEntry:
-    """A program of somebody else's, as a table says it.
-
-    `command` is a list of words, or one for each architecture. Its time is that of the whole process, or the number in
-    the one group of `time_pattern`. Its result is right if it ends with exit code 0 and writes the numbers of the file
-    `like` to `file`, as far as `tolerance` of the largest.
-    """
-
-    command: Command | Annotated[dict[Architecture, Command], SOME]
-    time_pattern: Annotated[str, Field(max_length=500), AfterValidator(_check_pattern)] | None = None
-    time_unit: Literal["seconds", "milliseconds", "microseconds"] = "seconds"
-    file: FileName | None = None
-    like: FileName | None = None
-    tolerance: Positive | None = None
-
-    @model_validator(mode="after")
-    def _check_result(self) -> "ProgramEntry":
-        if len({one is None for one in (self.file, self.like, self.tolerance)}) > 1:
-            raise ValueError("give file, like and tolerance together, or none of them")
-        return self
-
-    @property
-    def placeholders(self) -> set[str]:
-        """Return what its command and `like` leave to the case."""
-        commands = self.command.values() if isinstance(self.command, dict) else [self.command]
-        words = (word for words in (*commands, [self.like or ""]) for word in words)
-        return {name for word in words for name in PLACEHOLDER.findall(word)} - {*ROW_SAYS}
-
-
-@dataclass(frozen=True, config=FORM)
-class Table:
-    """An experiment as it is written."""
-
-    title: Text
-    workload: WorkloadName
-    cases: Annotated[tuple[CaseEntry, ...], SOME]
-    smoke_cases: Annotated[tuple[CaseEntry, ...], SOME]
-    protocol: Parameters = field(default_factory=dict)
-    round_seconds: Positive = ROUND_SECONDS
-    facts: tuple[Fact, ...] = ()
-    caveats: tuple[Text, ...] = ()
-    unit: Annotated[str, known("unit", lambda: UNITS)] = SECONDS.name
-    examples: Count | None = None
-    algorithms: Annotated[dict[WorkloadName, Algorithm], Named] = field(default_factory=dict)
-    total: Label | None = None
-    repeats: Count | None = None
-    architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
-    precision: Precision = ""
-    axis: Label = ""
-    program: ProgramEntry | None = None
-    threads: Literal["ladder"] | None = None
-
-    @property
-    def ladder(self) -> bool:
-        """Return whether it is measured on rows of its own, one for each number of threads."""
-        return self.threads == "ladder"
-
-    @property
-    def entries(self) -> tuple[CaseEntry, ...]:
-        """Return the cases, and those that the smoke preset tries."""
-        return (*self.cases, *self.smoke_cases)
-
-    @property
-    def counts_examples(self) -> bool:
-        """Return whether the table's seconds are for examples, and not for steps."""
-        return UNITS[self.unit].counted == "examples" or bool(self.examples)
-
-    def kinds(self, workload: str) -> tuple[Kinds, Kinds]:
-        """Return what a case must give the workload, and all that it may give.
-
-        That of a program is what its command leaves open. A case may also give it what the workloads beside it take.
-        """
-        facts = workloads()[workload]
-        if workload != PROGRAM or self.program is None:
-            return facts.parameters, facts.takes
-        needs: Kinds = dict.fromkeys(sorted(self.program.placeholders), "any")
-        others = (workloads()[name].takes for name in self.algorithms if name != PROGRAM)
-        return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
-
-
-def _read_author(value: Any) -> Any:
-    """Put braces around the name of an organisation, as in BibTeX: `reference` keeps it whole."""
-    match value:
-        case {"organisation": str(name)} if name and len(value) == 1:
-            return f"{{{name}}}"
-        case str():
-            return value
-    raise ValueError("must be a name, or {organisation: NAME}")
-
-
-Author = Annotated[Text, BeforeValidator(_read_author), WithJsonSchema({"type": ["string", "object"]})]
-Doi = Annotated[str, Field(pattern=r"^10\.[0-9.]{4,}/[^ ]+$", description="a DOI alone, such as 10.1145/1553374")]
-Address = Annotated[str, Field(pattern="^https?://[^ ]+$", description="an address that begins with https://")]
-
-
-@dataclass(frozen=True, config=FORM)
-class PaperFile:
-    """paper.yaml as it is written. An author may be {organisation: NAME}. A row without a year has the paper's."""
-
-    title: Text
-    authors: Annotated[tuple[Author, ...], SOME]
-    venue: Text
-    year: Year
-    claim: Text
-    rows: Annotated[dict[Name, PublishedRow], Named]
-    experiments: Annotated[dict[Name, Table], SOME]
-    facts: tuple[Fact, ...] = ()
-    doi: Doi = ""
-    url: Address = ""
-    claims: Annotated[dict[Name, Claim], Named] = field(default_factory=dict)
-    history: dict[str, Positive | None] = field(default_factory=dict)
-
-    @field_validator("rows", mode="before")
-    @classmethod
-    def _give_years(cls, rows: Any, info: ValidationInfo) -> Any:
-        if "year" not in info.data or not isinstance(rows, dict):
-            return rows
-        year = {"year": info.data["year"]}
-        return {name: year | row if isinstance(row, dict) else row for name, row in rows.items()}
-
-
-# Reading.
+ROW_SAYS = {"threads", "device", "precision", "seed", "paper"}
+HEAD = "experiment,case,row,value,unit,printed"
 
 
 def _read(name: str, path: Path) -> Paper:
-    written: PaperFile = fit(PaperFile, read_yaml(path), path)
-    experiments, mistakes = {}, []
-    for title, table in written.experiments.items():
-        found = [*_table_mistakes(title, written)]
+    paper: Paper = fit(Paper, read_yaml(path), path, name=name, published={}, speedups={})
+    measured, wrong, mistakes = dict(paper.experiments), set[str](), list[str]()
+    for title, table in paper.experiments.items():
+        found = [*_table_mistakes(table, paper)]
         if not found:
-            experiments[title] = _experiment(title, written, name)
-            found = [*dict.fromkeys(_case_mistakes(table, experiments[title]))]
+            measured[title] = _measured(table, name)
+            found = [*_case_mistakes(measured[title])]
+        wrong |= {title} if found else set()
         mistakes += found
-    for claim in written.claims.values():
-        mistakes += _claim_mistakes(claim, written, experiments)
-    for title, work in written.history.items():
-        mistakes += unknown("history: no experiment", title, written.experiments)
-        if title in experiments and (work is None) != bool(experiments[title].unit.counted):
+    paper = replace(paper, experiments=measured)
+    for claim in paper.claims.values():
+        mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
+    for title, work in paper.history.items():
+        mistakes += unknown("history: no experiment", title, paper.experiments)
+        if title in paper.experiments and (work is None) != bool(paper.experiments[title].unit.counted):
             mistakes.append(f"history.{title}: must be a number of operations, or null for a table of rates")
-    mistakes = [f"{path}: {line}" for line in mistakes]
-    printed = path.with_name("published.csv")
-    text = read_text(printed) if os.path.lexists(printed) else ""  # a paper that prints no number needs none
-    values, speedups, more = _read_published(text, printed, written, experiments)
-    if mistakes or more:
-        raise WrongFile([*mistakes, *more])
-    same = {key.name: getattr(written, key.name) for key in fields(Paper) if hasattr(written, key.name)}
-    own = {"rows": tuple(written.rows.values()), "experiments": experiments, "claims": tuple(written.claims.values())}
-    paper = Paper(**same | own, name=name, published=values, speedups=speedups)
-    if mistakes := [f"{printed}: {line}" for line in _printed_mistakes(paper)]:
-        raise WrongFile(mistakes)
+    lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # the same one of several cases is told once
+    numbers = path.with_name("published.csv")
+    if os.path.lexists(numbers):  # a paper that prints no number needs none
+        paper, more = _read_published(paper, numbers)
+        lines += more
+    if lines := lines or [f"{numbers}: {line}" for line in _printed_mistakes(paper)]:
+        raise WrongFile(lines)
     return paper
 
 
@@ -261,81 +77,93 @@ load_paper = PAPER_FILES.load
 load_papers = PAPER_FILES.load_all
 
 
-def _experiment(name: str, written: PaperFile, paper: str) -> Experiment:
-    """Return what is measured for a table without mistakes."""
-    table = written.experiments[name]
-    same = {key.name: getattr(table, key.name) for key in fields(Experiment) if hasattr(table, key.name)}
-    return Experiment(
-        **same
-        | {
-            "name": name,
-            "unit": UNITS[table.unit],
-            "case_examples": {entry.case: entry.examples for entry in table.entries if entry.examples is not None},
-            "cases": tuple(case for one in table.cases for case in _cases(one, table, paper)),
-            "smoke_cases": tuple(case for one in table.smoke_cases for case in _cases(one, table, paper)),
-            "columns": {entry.case: entry.column for entry in table.cases if entry.column is not None},
-        }
-    )
+def _measured(table: Experiment, paper: str) -> Experiment:
+    """Return a table with its cases as they are measured."""
+    cases = [case for one in table.cases for case in _cases(one, table, paper)]
+    tried = [case for one in table.smoke_cases for case in _cases(one, table, paper, is_tried=True)]
+    return replace(table, cases=tuple(cases), smoke_cases=tuple(tried))
 
 
-def _cases(entry: CaseEntry, table: Table, paper: str) -> Iterator[Case]:
-    """Yield a case as it is measured, once for each algorithm that has it."""
-    is_tried = entry in table.smoke_cases
+def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False) -> Iterator[Case]:
+    """Yield a case with its workload and all its parameters, once for each algorithm that has it."""
     for workload in table.algorithms or (entry.workload or table.workload,):
         own: Parameters = {}
         if algorithm := table.algorithms.get(workload):
-            if algorithm.cases and entry.case not in algorithm.cases:
+            if algorithm.cases and entry.name not in algorithm.cases:
                 continue
             # What an algorithm needs of its own is for the table's cases, not for those that are tried.
-            own = ({} if is_tried else algorithm.parameters) | algorithm.cases.get(entry.case, {})
-        takes = table.kinds(workload)[1]
+            own = ({} if is_tried else algorithm.parameters) | algorithm.cases.get(entry.name, {})
+        takes = _kinds(table, workload)[1]
         shared = {key: value for key, value in table.protocol.items() if key in takes}
-        parameters: dict[str, Any] = shared | (entry.model_extra or {}) | own
-        if workload == PROGRAM and table.program and PROGRAM not in parameters:
-            program = adapter(ProgramEntry).dump_python(table.program, mode="json", exclude_defaults=True)
+        parameters = {**shared, **entry.parameters, **own}
+        if workload == PROGRAM:
+            program = adapter(Program).dump_python(table.program, mode="json", exclude_defaults=True)
             parameters[PROGRAM] = {"paper": paper} | program
-        yield Case(entry.case, workload, parameters)
+        column = None if is_tried else entry.column  # what is tried answers no printed column
+        yield replace(entry, workload=workload, parameters=parameters, column=column)
+
+
+def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
+    """Return what a case of the table must give the workload, and all that it may give.
+
+    That of a program is what its command leaves open. A case may also give it what the workloads beside it take.
+    """
+    facts = workloads()[workload]
+    if workload != PROGRAM or table.program is None:
+        return facts.parameters, facts.takes
+    needs: Kinds = dict.fromkeys(sorted(table.program.placeholders - ROW_SAYS), "any")
+    others = (workloads()[name].takes for name in table.algorithms if name != PROGRAM)
+    return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
 
 
 # What is wrong with paper.yaml, although it has the form: each a line without the file's name.
 
 
-def _table_mistakes(name: str, written: PaperFile) -> Iterator[str]:
-    table, where = written.experiments[name], f"experiments.{name}"
-    names = [entry.case for entry in table.entries]
-    for case, times in Counter(names).items():
+def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
+    """Yield what keeps the table's cases from being made."""
+    where, entries = f"experiments.{table.name}", (*table.cases, *table.smoke_cases)
+    names = Counter(entry.name for entry in entries)
+    for case, times in names.items():
         if times > 1:
             yield f"{where}: the case {case!r} stands twice; give one of them another name"
         if case in (TOTAL, SMOKE_TOTAL):
             yield f"{where}: the case {case!r} has the name of the sum of all cases; give it another one"
-    if table.repeats and table.counts_examples:
+        if table.algorithms and all(one.cases and case not in one.cases for one in table.algorithms.values()):
+            yield f"{where}: no algorithm has the case {case!r}; leave it out, or name it in one of them"
+    if table.repeats and (table.examples or table.unit.counted == "examples"):
         yield f"{where}: leave repeats out: the table counts examples, which say how many steps it is for"
-    if table.total and UNITS[table.unit].counted:
-        yield f"{where}: leave total out: {table.unit} of several cases do not add up"
-    for algorithm in table.algorithms.values():
-        its = f"{where}.algorithms.{algorithm.name}"
+    if table.total and table.unit.counted:
+        yield f"{where}: leave total out: {table.unit.name} of several cases do not add up"
+    for name, algorithm in table.algorithms.items():
         for row in algorithm.published_for:
-            yield from unknown(f"{its}.published_for: no row", row, written.rows)
+            yield from unknown(f"{where}.algorithms.{name}.published_for: no row", row, paper.rows)
         for case in algorithm.cases:
-            yield from unknown(f"{its}.cases: no case", case, names)
-    for entry in table.entries:
-        if table.algorithms and entry.workload:
-            at = f"{where}: case {entry.case}"
+            yield from unknown(f"{where}.algorithms.{name}.cases: no case", case, names)
+    used = [(".workload", table.workload), *((f".algorithms.{name}", name) for name in table.algorithms)]
+    used += [(f": case {entry.name}: workload", entry.workload) for entry in entries if entry.workload]
+    for entry in entries:
+        at = f"{where}: case {entry.name}"
+        if entry.workload and table.algorithms:
             yield f"{at}: a table of several algorithms has its programs in `algorithms` alone: leave workload out"
-    programs = {*table.algorithms, table.workload, *(entry.workload or table.workload for entry in table.entries)}
-    if PROGRAM in programs and table.program is None:
+        if PROGRAM in entry.parameters:
+            yield f"{at}: unknown key 'program'; it stands in the table"
+    programs = {name for _, name in used}
+    if wrong := [f"{where}{at}: {why}" for at, name in used if (why := why_unusable("workload", name))]:
+        yield from wrong
+    elif PROGRAM in programs and table.program is None:
         yield f"{where}: the table says nothing of its program; write program: {{command: [...]}} there"
-    used = {key for program in programs for key in table.kinds(program)[1]}
-    for key in table.protocol:
-        yield from unknown(f"{where}.protocol: unknown key", key, used)
+    else:
+        keys = {key for name in programs for key in _kinds(table, name)[1]}
+        for key in table.protocol:
+            yield from unknown(f"{where}.protocol: unknown key", key, keys)
 
 
-def _case_mistakes(table: Table, experiment: Experiment) -> Iterator[str]:
+def _case_mistakes(table: Experiment) -> Iterator[str]:
     """Yield what a workload cannot make of the parameters of its cases."""
-    for case in (*experiment.cases, *experiment.smoke_cases):
-        where = f"experiments.{experiment.name}: case {case.name}"
-        needs, takes = table.kinds(case.workload)
-        given = {key: value for key, value in case.parameters.items() if not isinstance(value, dict)}  # its program
+    for case in (*table.cases, *table.smoke_cases):
+        where = f"experiments.{table.name}: case {case.name}"
+        needs, takes = _kinds(table, case.workload)
+        given = {key: value for key, value in case.parameters.items() if (case.workload, key) != (PROGRAM, PROGRAM)}
         for key, value in given.items():
             yield from unknown(f"{where}: unknown key", key, takes)
             if key in takes and (misfit := _misfit(value, takes[key])):
@@ -343,43 +171,52 @@ def _case_mistakes(table: Table, experiment: Experiment) -> Iterator[str]:
         for key in needs:
             if key not in given:
                 yield f"{where}: the key {key!r} is missing, here or in protocol: {case.workload} needs it"
-        counts = table.counts_examples or case.name in experiment.case_examples
+        counts = case.examples or table.examples or table.unit.counted == "examples"
         if counts and "batch" not in {*given, *needs}:
             yield f"{where}: the table counts examples: write a batch, here or in protocol"
 
 
 def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
     """Return why the value is not of the kind; None if it is."""
+    said = clip(repr(value), SHOWN)
     if isinstance(kind, tuple):
-        return None if value in kind else f"there is no {value!r}{nearest(value, kind)}"
-    if kind != "any" and isinstance(value, str):
-        return f"must be a number, not {value!r}"
-    if kind == "whole" and not (isinstance(value, int) and value >= 1):
-        return f"must be a whole number of at least 1, not {value!r}"
-    return None
+        return None if value in kind else f"there is no {said}{nearest(value, kind)}"
+    if kind == "any" and value and isinstance(value, str):
+        return None
+    allowed, words, least = ((int,), "whole number", 1) if kind == "whole" else ((int, float), "number", 0)
+    is_right = type(value) in allowed and least <= value <= LARGEST  # true is an int, too, but not so to a reader
+    return None if is_right else f"must be a {words} of at least {least}, not {said}"
 
 
-def _claim_mistakes(claim: Claim, written: PaperFile, experiments: Mapping[str, Experiment]) -> Iterator[str]:
-    where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], written.rows
+def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
+    """Yield what keeps the claim from being tested on the table."""
+    where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], paper.rows
     for key in ("over", "over_case", "by"):
         if key in needed and not getattr(claim, key):
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
         if key not in needed and getattr(claim, key):
             yield f"{where}.{key}: the test {claim.test} does not have it; leave it out"
-    wrong = unknown(f"{where}.experiment: no experiment", claim.experiment, written.experiments)
+    wrong = unknown(f"{where}.experiment: no experiment", claim.experiment, paper.experiments)
     for key, name in (("row", claim.row), *(("over", name) for name in claim.over)):
         wrong += unknown(f"{where}.{key}: no row", name, rows)
     yield from wrong
-    experiment = experiments.get(claim.experiment)
-    if wrong or experiment is None:
+    if wrong:
         return
+    table = paper.experiments[claim.experiment]
     for name in claim.over:
-        if name == claim.row:
-            yield f"{where}.over: {name} is the claim's own row; name what it is compared with"
-        elif not experiment.algorithms and _are_alike(rows[name], rows[claim.row]):
+        if name == claim.row or (not table.algorithms and _are_alike(rows[name], rows[claim.row])):
             yield f"{where}.over: {name} stands beside the same rows of ours as {claim.row}: they cannot differ"
     if "by" in needed:
-        yield from _scaling_mistakes(claim, experiment, where)
+        sizes = {case.name: case.parameters.get(claim.by) for case in table.cases}
+        wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
+        wrong += unknown(
+            f"{where}.by: no parameter", claim.by, {key for case in table.cases for key in case.parameters}
+        )
+        yield from wrong
+        numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
+        first = numbers.pop(claim.over_case, 0)
+        if not wrong and not 0 < first < min(numbers.values(), default=math.inf):
+            yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
 
 
 def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:
@@ -387,88 +224,51 @@ def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:
     return bool({*one.beside} & {*other.beside}) and (one.precision or "fp32") == (other.precision or "fp32")
 
 
-def _scaling_mistakes(claim: Claim, experiment: Experiment, where: str) -> Iterator[str]:
-    """Yield what keeps the cases from growing with the claim's parameter."""
-    sizes = {case.name: case.parameters.get(claim.by) for case in experiment.cases}
-    wrong = [
-        *unknown(f"{where}.over_case: no case", claim.over_case, sizes),
-        *unknown(f"{where}.by: no parameter", claim.by, {key for case in experiment.cases for key in case.parameters}),
-    ]
-    yield from wrong
-    first = sizes.pop(claim.over_case, None)
-    numbers = [size for size in (first, *sizes.values()) if isinstance(size, int | float)]
-    if not wrong and not (len(numbers) == 1 + len(sizes) and 0 < numbers[0] < min(numbers[1:], default=math.inf)):
-        yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
-
-
 # published.csv.
 
 
-class Line(NamedTuple):
-    """A line of it.
-
-    `value` is a number in the table's unit, or a speedup if `unit` is SPEEDUP. `printed` is its text as the paper has
-    it; of a number that was inferred, INFERRED and the number.
-    """
-
-    experiment: str
-    case: str
-    row: str
-    value: str
-    unit: str
-    printed: str
-
-
-HEAD = ",".join(Line._fields)
-Numbers = dict[Place, Printed]
-
-
-def _read_published(
-    text: str, path: Path, written: PaperFile, experiments: Mapping[str, Experiment]
-) -> tuple[Numbers, Numbers, list[str]]:
-    """Return all printed numbers and all printed speedups by their places, and a line for each mistake."""
-    values: Numbers = {}
-    speedups: Numbers = {}
-    head, *lines = text.splitlines() or [HEAD]
-    if head != HEAD:
-        return values, speedups, [f"{path}:1: the columns must be {HEAD}, in this order"]
+def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
+    """Return the paper with all printed numbers and speedups by their places, and a line for each mistake."""
+    values: dict[Place, Printed] = {}
+    speedups: dict[Place, Printed] = {}
     mistakes: list[str] = []
+    head, *lines = read_text(path).splitlines() or [""]
+    if head != HEAD:
+        return paper, [f"{path}:1: the columns must be {HEAD}, in this order"]
     for number, line in enumerate(lines, start=2):
         cells = next(csv.reader([line]), [])
-        if char := name_unprintable(line):
-            wrong = [f"holds the character {char}; write the line without it"]
-        elif cells and len(cells) != len(Line._fields):
-            wrong = [f"must have {len(Line._fields)} values, {HEAD}, not {len(cells)}; or a quote does not end"]
-        elif cells:
-            found = Line(*cells)
-            place, numbers = (found.experiment, found.case, found.row), speedups if found.unit == SPEEDUP else values
-            wrong = [*_line_mistakes(found, written, experiments)]
+        wrong = [*_line_mistakes(cells, paper)] if cells else []
+        if cells and not wrong:
+            experiment, case, row, value, unit, printed = cells
+            place, numbers = (experiment, case, row), speedups if unit == SPEEDUP else values
             if place in numbers:
-                wrong.append(f"{', '.join(place)} stands twice; leave one of them out")
-            numbers[place] = Printed(_number(found.value), found.printed.removesuffix(SPEEDUP).strip())
-        else:
-            continue
+                wrong = [f"{', '.join(place)} stands twice; leave one of them out"]
+            numbers[place] = Printed(_number(value), printed.removesuffix(SPEEDUP).strip())
         mistakes += [f"{path}:{number}: {one}" for one in wrong]
-    return values, speedups, mistakes
+    return replace(paper, published=values, speedups=speedups), mistakes
+
+
+def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
+    """Yield what is wrong with the cells of a line."""
+    if len(cells) != HEAD.count(",") + 1:
+        yield f"must have the values {HEAD}, not {len(cells)} of them; or a quote does not end"
+        return
+    experiment, case, row, value, unit, printed = cells
+    yield from unknown("no experiment", experiment, paper.experiments)
+    yield from unknown("no row", row, paper.rows)
+    if table := paper.experiments.get(experiment):
+        yield from unknown("no case", case, [table.columns.get(one, one) for one in table.case_names()])
+        yield from unknown("no unit", unit, [table.unit.name, SPEEDUP])
+    if not 0 < _number(value) <= LARGEST:
+        yield f"value: must be a number greater than 0, in digits such as 1234.5, not {value!r}"
+    elif _number(printed) != _number(value):
+        yield f"printed: must be the value, {value}, in digits such as 1,234.5, not {printed!r}"
 
 
 def _number(text: str) -> float:
     """Return the number of a printed text such as 6,573.73 or 12.9x; 0 if it is none."""
     digits = text.removeprefix(INFERRED).replace(",", "").removesuffix(SPEEDUP).strip()
     return float(digits) if digits.isascii() and digits.replace(".", "", 1).isdecimal() else 0.0
-
-
-def _line_mistakes(line: Line, written: PaperFile, experiments: Mapping[str, Experiment]) -> Iterator[str]:
-    yield from unknown("no experiment", line.experiment, written.experiments)
-    yield from unknown("no row", line.row, written.rows)
-    if table := experiments.get(line.experiment):
-        yield from unknown("no case", line.case, [table.columns.get(case, case) for case in table.case_names()])
-        yield from unknown("no unit", line.unit, [table.unit.name, SPEEDUP])
-    value = _number(line.value)
-    if not 0 < value <= LARGEST:
-        yield f"value: must be a number greater than 0, in digits such as 1234.5, not {line.value!r}"
-    elif _number(line.printed) != value:
-        yield f"printed: must be the value, {line.value}, in digits such as 1,234.5, not {line.printed!r}"
 
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
@@ -478,14 +278,12 @@ def _printed_mistakes(paper: Paper) -> Iterator[str]:
         for case, column in table.columns.items():
             yield from unknown(f"the case {case!r} answers a column of which nothing is printed:", column, there)
     for (name, column, row), number in paper.speedups.items():
-        table = paper.experiments[name]
-        case = next(one for one in table.case_names() if table.columns.get(one, one) == column)
-        made = paper.speedup(name, case, row, paper.cpu_rows)
+        made = paper.speedup(name, column, row, paper.cpu_rows)
         # As far as it was rounded, and the numbers were.
         if made and abs(made - number.value) > 0.5 * 10.0 ** -len(number.text.partition(".")[2]) + 0.01 * made:
-            place = f"{name}, {column}, {row}"
-            yield f"the speedup {number.text} of {place} contradicts the printed numbers, which make {made:.3g}"
-    for claim in paper.claims:
+            place = f"the speedup {number.text} of {name}, {column}, {row}"
+            yield f"{place} contradicts the printed numbers, which make {made:.3g}"
+    for claim in paper.claims.values():
         name, row, over = claim.experiment, claim.row, claim.over
         cases = paper.experiments[name].case_names() if claim.test in {"each", "growth"} else ()
         if cases and not any(

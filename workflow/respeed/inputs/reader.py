@@ -11,11 +11,10 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
-from pydantic import AfterValidator, TypeAdapter, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import TypeAdapter, ValidationError
 
 from respeed.errors import UserError, nearest
 from respeed.model import LARGEST
@@ -26,26 +25,12 @@ from respeed.text import clip, name_unprintable, visible
 MAX_BYTES = 100_000
 # What a message shows of a value.
 SHOWN = 80
-# Fields of models that no file has: a name is that of the file, or of the key before it.
-NOT_WRITTEN = {"name", "all_profiles"}
 # What pydantic says, in words of YAML.
 WORDS = {
-    r"(Input|String|Tuple|List|Dictionary|Data) should": "must",
-    "Value error, ": "", " after validation": "", r", (not \d|got|unable).*": "",
-    "a valid tuple|a valid list": "a list", "a valid dictionary|a dictionary or an instance of .*": "a mapping",
-    "a valid integer": "a whole number", "a valid number": "a number", "a valid string": "text",
-    "a valid boolean": "true or false",
+    r"^\w+ should": "must", "^Value error, ": "", r", (not \d|got|unable).*| after validation": "",
+    "valid tuple": "list", "(valid )?dictionary.*": "mapping", "valid integer": "whole number",
+    "valid number": "number", "a valid string": "text", "a valid boolean": "true or false",
 }  # fmt: skip
-
-
-def _check_name(name: str) -> str:
-    if not NAME.fullmatch(name):
-        raise ValueError("must be small letters, digits, - and _ (at most 64, starting with a letter or digit)")
-    return name
-
-
-# What stands in a file as the name of a row, a case, a table, a machine: some of these become folders.
-Name = Annotated[str, AfterValidator(_check_name)]
 Model = TypeVar("Model")
 Place = tuple[str | int, ...]
 
@@ -117,18 +102,17 @@ class Files(Generic[Model]):
             raise UserError(line)
         return self._read(name)
 
-    def load_all(self, names: Iterable[str] | None = None) -> dict[str, Model]:
-        """Read those of these names, by default all; UserError if one has mistakes."""
-        return {name: self.load(name) for name in (self.names() if names is None else names)}
+    def load_all(self, names: Iterable[str] | None = None, chosen: Collection[str] | None = None) -> dict[str, Model]:
+        """Read those of these names, by default all.
 
-    def load_right(self, names: Iterable[str] | None = None, chosen: Collection[str] = ()) -> dict[str, Model]:
-        """Read those that are right; one with mistakes is left out with a line, or stops if it was `chosen`."""
+        UserError if one of the `chosen` ones has mistakes, by default any; another one is left out with a line.
+        """
         found = {}
         for name in self.names() if names is None else names:
             try:
                 found[name] = self.load(name)
             except UserError as error:
-                if name in chosen:
+                if chosen is None or name in chosen:
                     raise
                 print(f"respeed: the {self.kind} {name} is left out: {error}", file=sys.stderr)
         return found
@@ -200,10 +184,8 @@ def parse_yaml(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{where}{line}: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise UserError(f"{where}: is nested too deeply") from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -277,7 +259,7 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
     overridden : collection of str
         The keys that --config said, and not the file.
     **given : Any
-        Fields of NOT_WRITTEN.
+        Fields that no file has.
 
     Raises
     ------
@@ -285,15 +267,14 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
         The data does not fit: a line for each mistake.
     """
     found: dict[Place, tuple[list[str], Any]] = {}
+    if isinstance(data, dict):
+        found = {(key,): (["unknown key; leave it out"], None) for key in given if key in data}
     try:
         model = adapter(form).validate_python({**data, **given} if isinstance(data, dict) else data)
     except ValidationError as error:
         for one in error.errors(include_url=False):
             place, message = _explain(one, data, form)
             found.setdefault(place, ([], one["input"]))[0].append(message)
-    for key in given:
-        if isinstance(data, dict) and key in data:
-            found[key,] = [f"unknown key{nearest(key, _keys_at(form, ()))}"], None
     if not found:
         return model
     # What is wrong within a value says more than what is wrong with the whole, where one of several forms was meant.
@@ -305,17 +286,6 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
             keys = ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
             lines.append(f"{where}: {keys}{_join(messages, value)}")
     raise WrongFile(lines)
-
-
-def _join(messages: list[str], value: Any) -> str:
-    """Return one message of those about the forms that a value may have: must be A or B, not C."""
-    said = messages[0]
-    if all(message.startswith("must be ") for message in messages):
-        said = "must be " + " or ".join(dict.fromkeys(message.removeprefix("must be ") for message in messages))
-    if not said.startswith("must "):
-        return said
-    guess = nearest(str(value), re.findall("'([^']*)'", said)).partition(";")[0]
-    return f"{said}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
 
 
 def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
@@ -332,7 +302,8 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
         case "missing":
             return (*place, error["loc"][-1]), "is missing"
         case "unexpected_keyword_argument" | "extra_forbidden":
-            return place, f"unknown key{nearest(str(place[-1]), _keys_at(form, place[:-1]))}"
+            keys = {key for node in _forms_at(form, place[:-1]) for key in node.get("properties", ())}
+            return place, f"unknown key{nearest(str(place[-1]), keys)}"
         case "string_pattern_mismatch":
             described = [node["description"] for node in _forms_at(form, place) if "description" in node]
             return place, f"must be {' or '.join(described) or error['ctx']['pattern']}"
@@ -342,42 +313,33 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
     return place, said
 
 
-def _keys_at(form: Any, place: Place) -> set[str]:
-    """Return the keys that a mapping at this place may have."""
-    return {key for node in _forms_at(form, place) for key in node.get("properties", ())}
+def _join(messages: list[str], value: Any) -> str:
+    """Return one message of those about the forms that a value may have: must be A or B, not C."""
+    if not all(message.startswith("must be ") for message in messages):
+        messages = messages[:1]
+    said = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
+    if not said.startswith("must "):
+        return said
+    guess = nearest(str(value), re.findall("'([^']*)'", said)).partition(";")[0]
+    return f"{said}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
 
 
 def _forms_at(form: Any, place: Place) -> list[dict[str, Any]]:
     """Return what the JSON Schema of the form says of this place, for each form that the value may have."""
     schema = json_schema(form)
-
-    def forms(node: dict[str, Any]) -> list[dict[str, Any]]:
-        if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-        return [one for option in node.get("anyOf", ()) for one in forms(option)] or [node]
-
-    found = forms(schema)
+    nodes = [schema]
     for part in place:
         inner = "items" if isinstance(part, int) else "additionalProperties"
-        parts = (node.get("properties", {}).get(part) or node.get(inner) or {} for node in found)
-        found = [one for node in parts for one in forms(node)]
-    return found
-
-
-class _Untitled(GenerateJsonSchema):
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
+        parts = [node.get("properties", {}).get(part) or node.get(inner) or {} for node in nodes]
+        options = [one for node in parts for one in node.get("anyOf", [node])]
+        nodes = [schema["$defs"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in options]
+    return nodes
 
 
 @functools.cache
 def json_schema(form: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a model, for editors and for the nearest key: without what no file has."""
-    schema = adapter(form).json_schema(schema_generator=_Untitled)
-    for node in (schema, *schema["$defs"].values()):
-        for key in NOT_WRITTEN & {*node.get("properties", ())}:
-            del node["properties"][key]
-            node["required"] = [one for one in node["required"] if one != key]
-    return schema
+    """Return the JSON Schema of a model, for editors and for the nearest key."""
+    return adapter(form).json_schema()
 
 
 @functools.cache

@@ -8,8 +8,8 @@ read are literals and the names of functions; a broken file stops only what name
 import ast
 import functools
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,9 +17,9 @@ from pydantic import AfterValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError
-from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text
-from respeed.model import SOME, check_known
-from respeed.paths import BACKENDS, WORKLOADS, class_name
+from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text, unknown
+from respeed.model import SOME
+from respeed.paths import BACKENDS, WORKLOADS
 
 MAX_BYTES = 1_000_000
 # A constant of a backend is a field in capitals.
@@ -39,10 +39,12 @@ class WorkloadFacts:
 
     Attributes
     ----------
+    file : Path
+        Where its class stands.
     parameters, options : mapping
         What a case must give, and what it may leave out: "whole", "real", "any", or the texts that it may be.
     tests : mapping
-        The parameters of its test cases smoke and odd.
+        What its test cases, smoke and odd, do not give as usual: two values by parameter.
     methods : tuple of str
         The names of its methods, among them the frameworks that it has a step for.
     frameworks, precisions : tuple of str
@@ -51,10 +53,11 @@ class WorkloadFacts:
         Whether matrix products decide its result, and whether a step must allocate arrays.
     """
 
+    file: Path
     parameters: Kinds
     options: Kinds
     methods: Names
-    tests: Annotated[dict[str, dict[str, Any]], SOME]
+    tests: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     frameworks: Names = ()
     precisions: Names = ()
     products: bool = True
@@ -108,15 +111,21 @@ def _usable(found: Mapping[str, Facts | UserError]) -> dict[str, Facts]:
     return {name: facts for name, facts in found.items() if not isinstance(facts, UserError)}
 
 
-def _check(kind: str, found: Mapping[str, Any], name: str) -> str:
+def why_unusable(kind: Literal["workload", "backend"], name: str) -> str | None:
+    """Return why there is none of that name that can be used; None if there is one."""
+    found: Mapping[str, Any] = read_workloads() if kind == "workload" else read_backends()
     if isinstance(why := found.get(name), UserError):
-        raise ValueError(f"the {kind} {name} cannot be used: {why}")  # noqa: TRY004, pydantic's kind of error
-    check_known(kind, name, _usable(found))
+        return f"the {kind} {name} cannot be used: {why}"
+    return next(iter(unknown(f"no {kind}", name, _usable(found))), None)
+
+
+def _check_backend(name: str) -> str:
+    if why := why_unusable("backend", name):
+        raise ValueError(why)
     return name
 
 
-BackendName = Annotated[str, AfterValidator(lambda name: _check("backend", read_backends(), name))]
-WorkloadName = Annotated[str, AfterValidator(lambda name: _check("workload", read_workloads(), name))]
+BackendName = Annotated[str, AfterValidator(_check_backend)]
 
 
 def backends_of(workload: str) -> Names:
@@ -139,13 +148,6 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
     return None
 
 
-def file_of(workload: str) -> Path:
-    """Return the file that a usable workload stands in."""
-    broken = {path for path in WORKLOADS.glob("*.py") if isinstance(read_workloads().get(path.stem), UserError)}
-    files = {*WORKLOADS.glob("[!_]*.py")} - broken
-    return next(path for path in files if class_name(workload) in _classes(path))
-
-
 # Reading.
 
 
@@ -159,17 +161,18 @@ def read_backends() -> dict[str, BackendFacts | UserError]:
 def read_workloads() -> dict[str, WorkloadFacts | UserError]:
     """Return what workloads say of themselves, by name, or why one cannot be used.
 
-    A class with `tests`, inherited or its own, is one. A file that is not Python stands there under its own name.
+    A public class with any of METHODS, inherited or its own, is one. A file that is not Python stands there under its
+    own name.
     """
     found: dict[str, WorkloadFacts | UserError] = {}
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
-        try:
-            classes = _classes(path)
-        except UserError as error:
-            found[path.stem] = error
+        classes = _tried(_classes, path)
+        if isinstance(classes, UserError):
+            found[path.stem] = classes
             continue
         for name in classes:
-            if not name.startswith("_") and "tests" in _assigned(_body(name, classes)):
+            methods = {getattr(statement, "name", "") for statement in _body(name, classes)}
+            if not name.startswith("_") and methods & {*METHODS}:
                 found[re.sub("(?<!^)(?=[A-Z])", "_", name).lower()] = _tried(read_workload, path, name)
     return dict(sorted(found.items()))
 
@@ -211,7 +214,7 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
         match statement:
             case ast.AnnAssign(ast.Name(name), annotation, value) if "ClassVar" not in ast.dump(annotation):
                 kinds[name], defaults[name] = _kind(path, name, annotation), value
-    said = _literals(path, body, SAID)
+    said = _literals(path, body, SAID) | {"file": path}
     said["methods"] = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
     said["parameters"] = {name: kind for name, kind in kinds.items() if defaults[name] is None}
     said["options"] = {name: kind for name, kind in kinds.items() if defaults[name] is not None}
@@ -274,9 +277,7 @@ def _literal(path: Path, name: str, node: ast.expr) -> Any:
 def _parse(path: Path) -> ast.Module:
     text = read_text(path, MAX_BYTES)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those are for whoever runs the file
-            return ast.parse(text, path.name)
+        return ast.parse(text, path.name)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise UserError(f"{from_here(path)}: is not Python: {error or 'it is nested too deeply'}") from None
 

@@ -64,7 +64,6 @@ def compiled_parallel(function: Function, worth: int = 1) -> Function:
     def call(out: np.ndarray, *arguments: Any, **named: Any) -> None:
         (on_one if worth * out.size < FEW or get_num_threads() == 1 else on_all)(out, *arguments, **named)
 
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
     return cast(Function, call)
 
 

@@ -6,7 +6,6 @@ SciPy's interface for compiled code: whatever the library behind it calls them (
 "sgemm_64_", in Accelerate "sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,14 +76,13 @@ def _multiply(
     )  # fmt: skip
 
 
-def _compiled_for(name: str) -> Callable[..., None]:
-    function: Callable[..., None] = njit(_TYPES.format(name), cache=True, nogil=True)(_multiply)
-    return function
-
-
 # By type: the product, its address, and that with a vector.
 _PRODUCTS = {
-    np.dtype(name): (_compiled_for(name), get_cython_function_address("scipy.linalg.cython_blas", gemm_name), gemv)
+    np.dtype(name): (
+        njit(_TYPES.format(name), cache=True, nogil=True)(_multiply),
+        get_cython_function_address("scipy.linalg.cython_blas", gemm_name),
+        gemv,
+    )
     for name, gemm_name, gemv in (("float32", "sgemm", sgemv), ("float64", "dgemm", dgemv))
 }
 
@@ -107,8 +105,6 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta
     if len(out) == 1 and len(a) == 1 and not transpose_b:
         # As a matrix of one row it would take up to eight times as long: all of b is first laid out for a product of
         # many rows.
-        if a.shape[1] != len(b) or out.shape[1] != b.shape[1] or a.dtype != out.dtype:
-            raise ValueError(f"cannot multiply {a.shape} by {b.shape} {b.dtype} into {out.shape} {out.dtype}")
         result = times_vector(alpha, b.T, a[0], beta=beta, y=out[0], overwrite_y=True)
         if not np.may_share_memory(result, out):  # SciPy copies silently what it cannot take as it is
             raise ValueError(f"gemm takes C-contiguous {out.dtype} arrays")

@@ -73,24 +73,11 @@ def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
 
     tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is, of 1, not of itself.
     """
-    one = out.dtype.type(1)
+    one, two = out.dtype.type(1), out.dtype.type(2)
     for row in prange(out.shape[0]):
         o = out[row]
         for j in range(o.shape[0]):
-            z = o[j] + bias[j]
-            half = sigmoid(z + z)
-            o[j] = half + half - one
-
-
-@compiled_parallel
-def add_relu(out: np.ndarray, bias: np.ndarray) -> None:
-    """Compute out <- max(out + bias, 0); out (m, n), bias (n,)."""
-    zero = out.dtype.type(0)
-    for row in prange(out.shape[0]):
-        o = out[row]
-        for j in range(o.shape[0]):
-            z = o[j] + bias[j]
-            o[j] = zero if z < zero else z  # so that NaN goes through, and the checks see it
+            o[j] = two * sigmoid(two * (o[j] + bias[j])) - one
 
 
 @compiled_parallel
@@ -125,16 +112,6 @@ def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
         e, o = error[row], out[row]
         for j in range(e.shape[0]):
             e[j] *= (one - o[j]) * (one + o[j])
-
-
-@compiled_parallel
-def times_relu_slope(error: np.ndarray, out: np.ndarray) -> None:
-    """Compute error <- error where out = max(z, 0) is above 0, else 0; both (m, n)."""
-    zero = out.dtype.type(0)
-    for row in prange(error.shape[0]):
-        e, o = error[row], out[row]
-        for j in range(e.shape[0]):
-            e[j] = e[j] if o[j] > zero else zero
 
 
 @compiled_parallel
@@ -209,22 +186,19 @@ def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
     return np.float32(np.int32(np.uint32(x >> np.uint32(8)))) * np.float32(2.0**-24)
 
 
-@compiled_parallel
-def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
-    """Fill out (m, n) with the draws of a key, each a function of its place alone."""
-    n = np.uint32(out.shape[1])
-    for row in prange(out.shape[0]):
-        o, begin = out[row], np.uint32(np.uint32(row) * n)
-        for j in range(o.shape[0]):
-            o[j] = draw(np.uint32(begin + np.uint32(j)), first, second)
-
-
 @compiled
 def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
     """Fill out (n,) with draws from [low, low + width) for the places from `begin` on: float32 whatever the array."""
     least, span, place = np.float32(low), np.float32(width), np.uint32(begin)
     for j in range(out.shape[0]):
         out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least
+
+
+@compiled_parallel
+def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+    """Fill out (m, n) with the draws of a key, each a function of its place alone."""
+    for row in prange(out.shape[0]):
+        fill_drawn(out[row], row * out.shape[1], 0.0, 1.0, first, second)
 
 
 @compiled_parallel

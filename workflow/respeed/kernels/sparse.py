@@ -118,10 +118,9 @@ def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: f
     ----------
     .. [1] H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding algorithms", 2006, algorithm 1.
     """
-    threads = len(workspaces)
-    for thread in prange(threads):
+    for thread in prange(len(workspaces)):
         # Neighbours may cost alike: each thread takes every so many-th.
-        for example in range(thread, len(out), threads):
+        for example in range(thread, len(out), len(workspaces)):
             _search(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
 
 
@@ -156,10 +155,7 @@ def _search(s: Array, gram: Array, q: Array, gamma: float32, factor: Array) -> N
                 break
             _solve(size, gamma, q, active)
             size, signs_hold = _move(size, gamma, gram, q, active)
-        s[:] = 0.0
-        for i in range(size):
-            s[index[i]] = value[i]
-        _refresh(size, gram, index, value, q, left)
+        _refresh(s, left, size, gram, index, value, q)
 
 
 @compiled
@@ -197,10 +193,10 @@ def _solve(size: int, gamma: float32, q: Array, active: _Active) -> None:
 def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[int, bool]:
     """Go from value towards goal as far as is best; return the set's new size, and whether all of its signs hold."""
     index, sign, value, goal, factor = active
-    signs_hold = True
     for i in range(size):
-        signs_hold = signs_hold and goal[i] * sign[i] > 0.0
-    if signs_hold:
+        if not goal[i] * sign[i] > 0.0:
+            break
+    else:
         value[:size] = goal[:size]
         return size, True
     t, zero = _best_length(size, gamma, gram, q, active)
@@ -260,9 +256,8 @@ def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: fl
     .. [2] M. Massias, A. Gramfort and J. Salmon, "Celer: a fast solver for the lasso with dual extrapolation", 2018:
        working sets.
     """
-    threads = len(workspaces)
-    for thread in prange(threads):
-        for example in range(thread, len(out), threads):
+    for thread in prange(len(workspaces)):
+        for example in range(thread, len(out), len(workspaces)):
             _descend(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
 
 
@@ -279,59 +274,46 @@ MAX_ROUNDS = 100
 @compiled
 def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> None:
     n, size = gram.shape[0], 0
-    index, inside = np.empty(n, np.int64), np.zeros(n, np.bool_)
-    value, target, left = np.empty(n, float32), np.empty(n, float32), q.copy()
+    index, value, left = np.empty(n, np.int64), np.empty(n, float32), q.copy()
+    s[:] = 0.0
     for _ in range(MAX_ROUNDS):
         worst = float32(0.0)
         for j in range(n):
-            if abs(left[j]) - gamma > worst and not inside[j]:
+            if abs(left[j]) - gamma > worst and s[j] == 0.0:
                 worst = abs(left[j]) - gamma
         if worst <= DESCENT_OPTIMAL * gamma:
-            break
-        size = _leave(size, index, value, target, small, inside)
+            return
+        size = _leave(size, index, value, small)
         threshold = gamma + float32(JOIN_SHARE) * worst
         for j in range(n):
-            if abs(left[j]) >= threshold and not inside[j]:
-                inside[j] = True
-                index[size], value[size], target[size] = j, 0.0, q[j]
-                row = gram[j]
+            if abs(left[j]) >= threshold and s[j] == 0.0:
+                index[size], value[size], row = j, 0.0, gram[j]
                 for i in range(size + 1):
                     small[size, i] = small[i, size] = row[index[i]]
                 size += 1
-        _settle(size, gamma, small, value, target)
-        _refresh(size, gram, index, value, q, left)
-    s[:] = 0.0
-    for i in range(size):
-        s[index[i]] = value[i]
+        _settle(size, gamma, small, value, left[index[:size]])
+        _refresh(s, left, size, gram, index, value, q)
 
 
 @compiled
-def _leave(size: int, index: Array, value: Array, target: Array, small: Array, inside: Array) -> int:
+def _leave(size: int, index: Array, value: Array, small: Array) -> int:
     """Take the coordinates that came out as 0 from the set; the last ones take their places."""
     i = 0
     while i < size:
         if value[i] != 0.0:
             i += 1
             continue
-        inside[index[i]] = False
         size -= 1
-        if i < size:
-            index[i], value[i], target[i] = index[size], value[size], target[size]
-            small[i, :size] = small[size, :size]
-            small[:size, i] = small[:size, size]
-            small[i, i] = small[size, size]
+        index[i], value[i] = index[size], value[size]
+        small[i, :size] = small[size, :size]
+        small[:size, i] = small[:size, size]
+        small[i, i] = small[size, size]
     return size
 
 
 @compiled
-def _settle(size: int, gamma: float32, small: Array, value: Array, target: Array) -> None:
-    """Descend on the set alone until no coordinate moves; its correlations are kept up with each move."""
-    left = np.empty(size, float32)
-    for i in range(size):
-        total = target[i]
-        for j in range(size):
-            total -= small[i, j] * value[j]
-        left[i] = total
+def _settle(size: int, gamma: float32, small: Array, value: Array, left: Array) -> None:
+    """Descend on the set alone until no coordinate moves; `left`, its own correlations, are kept up with each move."""
     for _ in range(MAX_SWEEPS):
         farthest = float32(0.0)
         for i in range(size):
@@ -348,9 +330,11 @@ def _settle(size: int, gamma: float32, small: Array, value: Array, target: Array
 
 
 @compiled
-def _refresh(size: int, gram: Array, index: Array, value: Array, q: Array, left: Array) -> None:
-    """Compute left <- q - sum over the set of value G[index], four rows of G at a time."""
-    left[:] = q
+def _refresh(s: Array, left: Array, size: int, gram: Array, index: Array, value: Array, q: Array) -> None:
+    """Write the set's values to s, and compute left <- q - s G, four rows of G at a time."""
+    s[:], left[:] = 0.0, q
+    for i in range(size):
+        s[index[i]] = value[i]
     fours = size // 4 * 4
     for i in range(0, fours, 4):
         a, b, c, d = gram[index[i]], gram[index[i + 1]], gram[index[i + 2]], gram[index[i + 3]]

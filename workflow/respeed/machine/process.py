@@ -1,26 +1,37 @@
-"""What a process that computes inherits, what it may use, and how it ends.
+"""Processes that measure: what one inherits and may use, how it ends, and the lock that lets one measure at a time.
 
-It uses nothing of the project, and no library that computes.
+No library that computes is used here.
 
 The environment of the measuring process is made and not inherited: what a user's shell says of threads, precision,
 algorithms, waiting or compilers must not reach the measurement. Some of it would pass every check: cuBLAS's emulated
 single precision is as exact as fp32.
+
+Two measurements on one machine would measure each other. The lock is one file of the user's, locked by flock(2): it is
+held as long as any process has the file open, so that a measuring process whose parent was killed keeps it for as long
+as it uses the cores.
 """
 
 import contextlib
 import ctypes
+import math
 import os
+import platform
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
 import psutil
 from platformdirs import user_cache_path
+
+from respeed.errors import UserError
+from respeed.paths import lock_file
 
 # Inherited and told by records: which devices are meant, and what is loaded before all else.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
@@ -41,7 +52,7 @@ PREFIXES = ("LC_", "XDG_", "SLURM_")
 
 THREADS = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "PJRT_NPROC",
 )  # fmt: skip
 FIXED = {
     "OMP_DYNAMIC": "FALSE",
@@ -60,9 +71,12 @@ FIXED = {
     # Torch's threads (libgomp's) do so for 300,000 turns of a loop (7 to 11 ms), in which the lanes of a step in
     # patches waited for 2 % of their time; with 10,000 for 0.3 %.
     "GOMP_SPINCOUNT": "10000",
+    # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
 }
-# Set by JAX's backend in the process itself, and told.
-SET_LATER = {"NPROC", "PJRT_NPROC", "XLA_FLAGS"}
+# XLA's operations in one order. Or else it hands what could be done at once to its pool, though this is of one thread:
+# that one and the one that asks would take turns on one CPU, as at large sizes they still do.
+ON_ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_enable_concurrency_optimized_scheduler=false"}
 
 # Linux's control groups, of the second version, and which of them this process is in.
 GROUPS = Path("/sys/fs/cgroup")
@@ -74,12 +88,12 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for a process that computes on `threads` threads: what it inherits, and what is set."""
     kept = {key: parent[key] for key in parent if key in TOLD | INHERITED or key.startswith(PREFIXES)}
-    return kept | dict.fromkeys(THREADS, str(threads)) | FIXED
+    return kept | dict.fromkeys(THREADS, str(threads)) | FIXED | (ON_ONE_THREAD if threads == 1 else {})
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return what a record tells of the environment, in the order of the names, libraries without their folders."""
-    told = sorted(environment.keys() & {*TOLD, *THREADS, *FIXED, *SET_LATER})
+    told = sorted(environment.keys() & {*TOLD, *THREADS, *FIXED, *ON_ONE_THREAD})
     return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in told}
 
 
@@ -223,3 +237,61 @@ def output_of(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, env=english).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+# The descriptors that hold the lock, for a child to inherit; none where there is no lock to be had.
+Held = tuple[int, ...]
+# To look so often costs a measurement nothing that its own probes would see.
+LOOK_SECONDS = 0.5
+
+
+def lock_path() -> Path:
+    """Return the file of this user's measurements on this machine: a home may be that of several machines."""
+    return user_cache_path("respeed") / f"measures-{platform.node()}.lock"
+
+
+def say_on_screen(text: str) -> None:
+    """Print a line on standard error at once."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen) -> Iterator[Held]:
+    """Hold the lock of measurements, and give its descriptors.
+
+    While another measurement holds it: say so once, and wait, for ever or for `wait_seconds`. Raises UserError after
+    these. Where no lock can be had, a line says so.
+    """
+    path, held, is_said = lock_path(), Held(), False
+    deadline = math.inf if wait_seconds is None else time.monotonic() + wait_seconds
+    try:
+        while (descriptor := lock_file(path)) is None:
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"another measurement still runs on this machine: {path.read_text()}; try again when it is done, "
+                    "or give this one longer to wait for it, such as --wait 1h"
+                )
+            if not is_said:
+                say(f"respeed: another measurement runs on this machine; waiting for it: {path.read_text()}")
+            is_said = True
+            time.sleep(LOOK_SECONDS)
+        held = (descriptor,)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}".encode())
+    except OSError as error:
+        say(f"respeed: no lock can be had ({error}): take care that nothing else measures meanwhile")
+    try:
+        yield held
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def who_measures() -> str | None:
+    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody does, as far as is told."""
+    path = lock_path()
+    with contextlib.suppress(OSError):  # no lock can be had here
+        if (descriptor := lock_file(path)) is None:
+            return path.read_text()
+        os.close(descriptor)
+    return None

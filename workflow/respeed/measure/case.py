@@ -9,7 +9,7 @@ import gc
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from respeed.analysis.rounds import Probes, probed_as
@@ -20,12 +20,20 @@ from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
 from respeed.measure.order import Asked, Order, untimed
+from respeed.measure.timing import (
+    NO_METER,
+    Meter,
+    Probe,
+    Timer,
+    best_seconds,
+    make_probe,
+    prove_threads,
+    seconds_now,
+    warm_up,
+)
 from respeed.model import Case, number_bytes
-from respeed.protocol import Block, contamination, quiet_probe
+from respeed.protocol import Block, Warmup, contamination, quiet_probe
 from respeed.text import first_sentences
-from respeed.timing import seconds_now
-from respeed.timing.blocks import NO_METER, Meter, Timer, Warmup, warm_up
-from respeed.timing.disturbance import Probe, make_probe, prove_threads, seconds_under_load, shortest_seconds
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
@@ -58,8 +66,10 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 @dataclass(frozen=True)
 class Bench:
-    """What the cases of a process share: `probes` are those of the row in this session, and collect every one of the
-    process; `rehearsed` are the tiny cases that it has run before.
+    """What the cases of a process share.
+
+    `probes` are those of the row in this session, and collect every one of the process; `rehearsed` are the tiny cases
+    that it has run before.
     """
 
     backend: Backend
@@ -117,14 +127,15 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
 
 
 def _best_seconds(backend: Backend, workload: Workload) -> float:
-    step = backend.build(workload, 0).step
-    return shortest_seconds(step) if backend.synchronous else seconds_under_load(step, backend.sync)
+    return best_seconds(backend.build(workload, 0).step, backend.sync, synchronous=backend.synchronous)
 
 
 def measure_cases(order: Order, emit: Callable[..., None]) -> None:
-    """Measure the cases of an order, and tell what is found as events: `ready` or `not-run`, and for each case a
-    `begin`
-    and a `case`. `lost` after one that left the process without its device: the cases to come need another.
+    """Measure the cases of an order, and tell what is found as events.
+
+    First comes `ready`, with the facts of the process, or else `not-run`, with the reason; then of each case a `begin`
+    and a `case`, with its facts. `lost` comes after a case that left the process without its device: the cases to come
+    need another.
     """
     profile = order.profile
     try:
@@ -175,12 +186,8 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
 
 def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a case that was measured twice: all blocks stay in it, and of errors the larger ones."""
-
-    def worse(one: float | None, other: float | None) -> float | None:
-        return None if one is None or other is None else max(one, other)
-
     return second | {
-        "errors": {name: worse(error, second["errors"].get(name)) for name, error in first["errors"].items()},
+        "errors": {name: max(error, second["errors"].get(name, error)) for name, error in first["errors"].items()},
         "blocks": [*first["blocks"], *second["blocks"]] if second["status"] == "measured" else [],
         "wall_seconds": round(first["wall_seconds"] + second["wall_seconds"], 3),
         "attempts": 2,
@@ -202,22 +209,20 @@ def _is_lost(bench: Bench) -> bool:
 
 def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
     """Return the facts of one case for the record. A case that fails carries its reason and no time."""
-    case, profile = asked.case, order.profile
+    case, precision = asked.case, order.profile.precision
     facts = untimed(asked, "measured")
     began = seconds_now()
     # A program and its captured steps hold one another: only this lets go of the last case's arrays.
     gc.collect()
     try:
         workload = make_workload(case)
-        if hasattr(workload, "on_row"):  # a program of somebody else's
-            workload = workload.on_row(profile)
-        width = number_bytes(profile.precision) / 4  # workloads count 4 bytes a number
+        width = number_bytes(precision) / 4  # workloads count 4 bytes a number
         facts |= {
             "flops": workload.flops(),
             "traffic_bytes": width * workload.traffic_bytes(),
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
-            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[profile.precision]),
+            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
         if reason := _too_large(workload.memory_bytes(), width, bench.backend):
             return facts | {"status": "not-run", "reason": reason}
@@ -229,8 +234,9 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
 
 
 def _why_not(error: Exception) -> str:
-    """The error as a reason in one line. What the disk refuses, such as compiled kernels that cannot be kept, is no
-    fact of a case: it is raised again.
+    """Return the error as a reason, in one line.
+
+    What the disk refuses, such as compiled kernels that cannot be kept, is no fact of a case: it is raised again.
     """
     if is_of_the_disk(error):
         raise error
@@ -240,8 +246,9 @@ def _why_not(error: Exception) -> str:
 
 
 def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
-    """What a program that takes so much in fp32 needs and has not got; None if it fits. On the host numbers are `width`
-    times as wide.
+    """Return what a program that takes so much in fp32 needs and has not got; None if it fits.
+
+    On the host numbers are `width` times as wide.
     """
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
@@ -252,11 +259,14 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Check the first step against float64, time that step itself where it fills a block, or else later ones, and check
-    the last. WrongResult where no time may be shown.
+    """Check the first step against float64, time steps, and check the last one.
+
+    A first step that fills a block is timed itself. Raises WrongResult where no time may be shown.
     """
     backend = bench.backend
-    if not hasattr(workload, "on_row"):
+    if hasattr(workload, "on_row"):  # a program of somebody else's
+        workload = workload.on_row(order.profile)
+    else:
         _rehearse(asked, bench)
     backend.why_plain()  # those of programs before this one
     program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
@@ -275,15 +285,15 @@ def _check_and_time(
     backend, block_seconds = bench.backend, order.timing.block_seconds
     timer = _timer(order, asked, program, bench)
     first = timer.first_step()
-    facts["errors"] = _judge(program.check(), facts["tolerance"])
+    facts["errors"] = judge(program.check(), facts["tolerance"])
     counted: list[Block] = []
     if runner and runner.run_seconds > block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
-        warmup = Warmup(1, runner.run_seconds, True, runner.run_seconds)
+        warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
     elif backend.synchronous and first.seconds > block_seconds:
         # The process is warm by then: what a first step loads was rehearsed, and all memory was written to when the
         # program was built. A device's clock is not.
-        warmup, counted = Warmup(0, 0.0, True, first.seconds), [first]
+        warmup, counted = Warmup(True, first.seconds), [first]
     else:
         alone = backend.synchronous
         warmup = warm_up(program.step, backend.sync, order.timing, synchronous=alone, first_seconds=first.seconds)
@@ -301,29 +311,32 @@ def _check_and_time(
         program.step()
         backend.sync()
     if len(blocks) > len(counted) or runner:
-        _judge(program.check(), facts["tolerance"], "after the timed steps")
+        judge(program.check(), facts["tolerance"], "after the timed steps: ")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
-    facts["warmup"] = asdict(warmup)
-    facts["blocks"] = [asdict(block) for block in blocks]
+    facts |= {"warmup": warmup, "blocks": blocks}
 
 
-def _judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float | None]:
-    """Return how far off each array is, None for one that is not finite (JSON has no such number); WrongResult if any
-    is too far.
+def judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float]:
+    """Return how far off each array is, of the largest value that it should have.
+
+    Raises WrongResult, which names the worst array, if any is farther off than `tolerance`, or not a number.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
-    if reason := what_is_wrong(errors, tolerance):
-        raise WrongResult(f"{when}: {reason}" if when else reason)
-    return {name: error if math.isfinite(error) else None for name, error in errors.items()}
+    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
+    if errors[worst] <= tolerance:
+        return errors
+    off = f"{worst} is off by {errors[worst]:.2g} of its largest value, {tolerance:.0e} allowed"
+    raise WrongResult(f"{when}wrong result: {off}")
 
 
 def _rehearse(asked: Asked, bench: Bench) -> None:
-    """Do a step at a tiny size as large ones are done: what is loaded or compiled at a first step must not be in a
-    timed one. If it can be, by a case whose texts, such as the activation, are the same.
+    """Do a step at a tiny size as large ones are done: what a first step loads or compiles must not be timed.
+
+    If it can be, it is one of a case whose texts, such as the activation, are the same.
     """
     others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
     tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
@@ -368,30 +381,23 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
 
 
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
-    """The calling thread works in every pool; the others of each take turns with those of the next. Where they share
-    the row's CPUs, they do so with the one that asks.
+    """Return how many threads a step may run on, where each of so many pools has so many.
+
+    The calling thread works in every pool; the others of each take turns with those of the next. Where they share the
+    row's CPUs, they do so with the one that asks.
     """
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 
 def is_disturbed(order: Order, asked: Asked, facts: dict[str, Any], bench: Bench) -> bool:
     """Return whether the case was timed and has no clean block, by all probes that the process knows of."""
-    blocks = [Block(**block) for block in facts["blocks"]]
     if facts["status"] != "measured":
         return False
     quiet = quiet_probe(_probes(order, asked, bench))
-    return all(contamination(block, order.threads, quiet, order.timing) for block in blocks)
+    return all(contamination(block, order.threads, quiet, order.timing) for block in facts["blocks"])
 
 
 def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
     """Return a 63-bit seed for `purpose`: the same on every row for a round of a case."""
     words = f"{seed}/{key}/{number}/{purpose}"
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
-
-
-def what_is_wrong(errors: dict[str, float], tolerance: float) -> str | None:
-    """Return one line that names the worst array, if any is off; None if all is right. Not-a-number is wrong."""
-    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
-    if errors[worst] <= tolerance:
-        return None
-    return f"wrong result: {worst} is off by {errors[worst]:.2g} of its largest value, {tolerance:.0e} allowed"

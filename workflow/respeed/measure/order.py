@@ -52,13 +52,6 @@ def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, A
         "source": asked.source,
         "status": status,
         "reason": reason,
-        "flops": None,
-        "traffic_bytes": None,
-        "memory_bytes": None,
-        "parts": {},
         "errors": {},
-        "tolerance": None,
-        "warmup": None,
         "blocks": [],
-        "wall_seconds": 0.0,
     }

@@ -3,19 +3,17 @@
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from respeed.analysis.rounds import current_session, probes_of
-from respeed.inputs.config import MOST_ROUNDS
-from respeed.machine.lock import Held, machine_lock, say_on_screen
+from respeed.machine.process import Held, machine_lock, say_on_screen
 from respeed.measure.order import Asked, Order
+from respeed.measure.timing import seconds_now, utc_now
 from respeed.measure.turn import measure_turn
-from respeed.records import read_records
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.text import counted, in_words
-from respeed.timing import seconds_now, utc_now
 
 # Of a line that shows the case at hand.
 WIDTH = 110
@@ -31,6 +29,7 @@ class Outcome:
     is_whole: bool
 
     def __str__(self) -> str:
+        """Return the last line of a session."""
         return f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}; {self.ended}"
 
 
@@ -98,15 +97,3 @@ def _measure(turn: Turn, plan: Plan, lock: Held) -> str | None:
     records = measure_turn(order, work.machine, work.smoke, lock, watch)
     watch("")
     return None if any(one.start.backend for one in records) else records[-1].results[0].reason
-
-
-def with_another_session(work: Work) -> Work:
-    """Return the work as often as it had sessions, and once more.
-
-    One that goes on is not another: that takes a pause of half an hour. No preset has more than MOST_ROUNDS.
-    """
-    _, before = current_session(read_records(work.smoke, work.machine), utc_now())
-    times, preset = 1 + before, work.preset
-    rounds, most = (min(times * number, MOST_ROUNDS) for number in (preset.rounds, preset.most))
-    more = replace(preset, rounds=rounds, most=most)
-    return replace(work, preset=more, minutes=times * work.minutes)

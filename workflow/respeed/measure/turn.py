@@ -11,7 +11,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TextIO
 
@@ -20,9 +20,9 @@ from pydantic import TypeAdapter
 from respeed.errors import UserError, cannot_write, is_of_the_disk
 from respeed.inputs.config import why_denied
 from respeed.inputs.machines import Profile
-from respeed.machine.description import describe_machine
-from respeed.machine.lock import Held
+from respeed.machine import describe_machine
 from respeed.machine.process import (
+    Held,
     bind,
     child_environment,
     die_first_for_memory,
@@ -32,9 +32,9 @@ from respeed.machine.process import (
 )
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.order import Asked, Order, untimed
+from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
-from respeed.records import SCHEMA, OddLine, Record, Result, Start, append_line, new_record
-from respeed.timing import seconds_now, utc_now
+from respeed.records import OddLine, Record, Result, Start, append_line, new_record
 
 # After so many processes that were left without their device, it or a kernel on it is broken, not a case.
 MOST_LOST = 3
@@ -68,11 +68,11 @@ def measure_turn(
     }
     records, left, lost = list[Record](), list(order.cases), 0
     while left:
-        process = _Process(replace(order, cases=tuple(left)), machine, smoke, facts)
+        process = _Process(replace(order, cases=tuple(left)), machine, facts)
         with process.running(lock) as worker:
             process.listen(worker, watch)
         lost += process.is_lost
-        left = left[len(process.done) :]
+        left = left[len(process.results) :]
         if process.refused or (left and lost == MOST_LOST):
             process.give_up(left, "not-run", process.refused or f"{MOST_LOST} other cases left the device useless")
             left = []
@@ -88,20 +88,20 @@ def measure_turn(
 class _Process:
     """A measuring process and its record."""
 
-    def __init__(self, order: Order, machine: str, smoke: bool, facts: Mapping[str, Any]) -> None:
-        self.order, self.facts, self.machine, self.smoke = order, dict(facts), machine, smoke
-        self.facts["started"], self.began = utc_now(), seconds_now()
-        self.path = new_record(machine, order.profile.name, smoke, self.facts["started"])
-        self.done: list[dict[str, Any]] = []
-        self.start: dict[str, Any] | None = None
+    def __init__(self, order: Order, machine: str, facts: dict[str, Any]) -> None:
+        self.order, self.machine, self.facts, self.began = order, machine, facts | {"started": utc_now()}, seconds_now()
+        self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
+        self.start: Start | None = None
+        self.results: list[Result] = []
         self.refused, self.has_spoken, self.is_lost = "", False, False
 
     @contextlib.contextmanager
     def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
         """Start the process and tell it what to measure. It ends with whoever stops listening."""
-        options: dict[str, Any] = process_options(self.order.threads, lock)
-        command = [sys.executable, "-P", "-m", "respeed.measure.turn"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as worker:
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "respeed.measure.turn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env=child_environment(self.order.threads), pass_fds=lock, preexec_fn=ignore_interrupts,
+        ) as worker:  # fmt: skip
             assert worker.stdin is not None
             try:
                 with contextlib.suppress(BrokenPipeError):
@@ -119,14 +119,16 @@ class _Process:
             self.has_spoken = True
             match event.pop("event"):
                 case "ready":
-                    self._begin(event | {"start_seconds": round(seconds_now() - self.began, 3)})
+                    self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
+                    self._begin()
                 case "begin":
                     watch(event["case"])
                 case "case":
                     try:
                         self._add(event["facts"])
                     except OddLine as why:
-                        self.give_up(self.order.cases[len(self.done) :][:1], "failed", f"what was found is odd: {why}")
+                        odd = self.order.cases[len(self.results)]
+                        self.give_up([odd], "failed", f"what was found is odd: {why}")
                 case "lost":
                     self.is_lost = True
                     worker.kill()  # which may take long to let go of such a device by itself
@@ -140,27 +142,19 @@ class _Process:
         for asked in left:
             self._add(untimed(asked, status, reason))
 
-    def _begin(self, found: Mapping[str, Any]) -> None:
-        self.start = self.facts | dict(found)
-        append_line(self.path, self.start)
+    def _begin(self) -> None:
+        self.start = append_line(self.path, Start, self.facts)
 
     def _add(self, facts: dict[str, Any]) -> None:
-        if self.start is None:
-            self._begin({})
-        append_line(self.path, facts)
-        self.done.append(facts)
+        if self.start is None:  # it never came to its first case
+            self._begin()
+        self.results.append(append_line(self.path, Result, facts))
 
     @property
     def record(self) -> Record:
         """Return what the record says."""
-        start = Start.model_validate_json(json.dumps({"schema": SCHEMA, **(self.start or self.facts)}))
-        results = (Result.model_validate_json(json.dumps(one)) for one in self.done)
-        return Record(self.machine, self.path, start, tuple(results))
-
-
-def process_options(threads: int, lock: tuple[int, ...]) -> dict[str, Any]:
-    """Return how to start a process that computes on `threads` threads and keeps the machine's lock meanwhile."""
-    return {"env": child_environment(threads), "pass_fds": lock, "preexec_fn": ignore_interrupts, "text": True}
+        assert self.start is not None
+        return Record(self.machine, self.path, self.start, tuple(self.results))
 
 
 def how_it_ended(code: int) -> str:
@@ -199,7 +193,7 @@ def _run(text: str, events: TextIO) -> None:
     from respeed.measure.case import measure_cases
 
     def emit(event: str, **facts: Any) -> None:
-        events.write(json.dumps({"event": event, **facts}, allow_nan=False) + "\n")
+        events.write(json.dumps({"event": event, **facts}, allow_nan=False, default=asdict) + "\n")
         events.flush()
 
     measure_cases(order, emit)

@@ -12,15 +12,17 @@ from respeed.schedule.work import machines_in_full, papers_shown, profiles_shown
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
-    """Return every tidy table of the records of all machines, or of `only` those, and of the chosen `papers` (see
-    schedule.work).
+    """Return every tidy table of the records of all machines, or of `only` those.
+
+    They are of the chosen `papers` (see schedule.work).
     """
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex; results/README.md, and
-    results/front.html, with which Snakemake's report begins.
+    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
+
+    Write results/README.md too, and results/front.html, with which Snakemake's report begins.
 
     All machines are in each .csv; in what people read, those that are shown (see schedule.work).
     """
@@ -41,15 +43,17 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 
 
 def build_page(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Write results/tables.html from the tables and figures that exist: findings, claims, tables and figures as one
-    page that stands alone.
+    """Write results/tables.html from the tables and figures that exist.
+
+    It is one page that stands alone: findings, claims, tables and figures.
     """
     write_text(results_folder(smoke) / "tables.html", make_page(load_shown(smoke, machine, papers)))
 
 
 def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Shown:
-    """Return what is laid out of the tables that were written: of all machines while they are few, or else of
-    `machine`. UserError where tables were not built.
+    """Return what is laid out of the tables that were written.
+
+    It is of all machines while they are few, or else of `machine`. Raises UserError if tables were not built.
     """
     tables = load_tables(results_folder(smoke) / "tables")
     known = set(tables["facts"]["machine"])

@@ -115,7 +115,7 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
     """Return what the numbers of a table are, of which work, and who measured them."""
     unit, axis = words_of_unit(experiment), experiment.axis
     unit = unit.replace(SECONDS.name, "time", 1) if _is_free(paper, experiment) else unit
-    better = ", larger is better" * (experiment.unit.better == "larger")
+    better = ", larger is better" * bool(experiment.unit.counted)
     prints = ", which prints no such table" * (not paper.prints(experiment.name))
     source = f"{reference(paper)}{prints}; " * bool(paper.rows)
     here = f"measured on {join_words([*shown.machines])}" if shown.machines else "not measured yet"
@@ -134,7 +134,7 @@ def _is_free(paper: Paper, experiment: Experiment) -> bool:
 
 def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
     """Yield every number as it was printed; a speedup that was not, as what the printed numbers come to."""
-    for row in paper.rows:
+    for row in paper.rows.values():
         label = _with_package(label_row(paper, row), row.package)
         for case in experiment.case_names():
             if printed := paper.printed(experiment.name, case, row.name):
@@ -174,7 +174,7 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
     """Yield the fastest row in fp32 of each machine over the fastest of the paper; its interval is that of our time."""
     full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
-    names = [row.name for row in paper.rows]
+    names = [*paper.rows]
     found = []
     for cell in rows_of(best):
         row = paper.fastest(experiment.name, cell.case, names)
@@ -188,8 +188,9 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
 
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for every machine and reason for which lines are missing. One in another precision than fp32 is
-    not missed.
+    """Yield a sentence for every machine and reason for which lines are missing.
+
+    Lines in other precisions than fp32 are not missed.
     """
     lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
@@ -246,7 +247,7 @@ def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
 
 def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
     """Yield for each machine what its claims that cannot be tested are about, and how they could be."""
-    about = {claim.name: claim for claim in paper.claims}
+    about = paper.claims
     claims = claims.assign(table=[about[name].experiment for name in claims["claim"]])
     for machine, mine in claims.drop_duplicates(["machine", "reason", "table"]).groupby("machine", sort=False):
         where = f"on {machine}" if len(shown.machines) > 1 else "here"
@@ -255,7 +256,7 @@ def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Valu
             title = f"{paper.experiments[row.table].title} ({row.published})".removesuffix(" ()")
             titles.setdefault(row.reason, []).append(title)
         told = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
-        kinds = {paper.row(about[name].row).beside[0] for name in mine["claim"]} & {*DEVICE_ARCHITECTURES}
+        kinds = {paper.rows[about[name].row].beside[0] for name in mine["claim"]} & {*DEVICE_ARCHITECTURES}
         how = f" To test them: ./run respeed measure, on a machine with a {min(kinds).upper()}." if kinds else ""
         yield Value(f"Not testable {where}: {told}.{how}")
 

@@ -64,8 +64,10 @@ class Table:
 
     @property
     def parts(self) -> list[pd.DataFrame]:
-        """Return the frame as a page is wide enough for: of more than AT_MOST cases each group of lines by itself, with
-        a line for each case, and cut into as few and as equal parts as can be.
+        """Return the frame in parts that a page is wide enough for.
+
+        With more than AT_MOST cases, each group of lines stands by itself, with a line for each case, and is cut into
+        as few parts as can be, as equal as can be.
         """
         if not self.has_cases or self.frame.shape[1] <= AT_MOST:
             return [self.frame]
@@ -80,8 +82,9 @@ class Table:
 
 
 def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame of a Table from rows that have LINE, a `column` and a `value`, in their order; other fields are
-    empty.
+    """Return the frame of a Table from rows that have LINE, a `column` and a `value`, in their order.
+
+    All other fields are empty.
     """
     frame = rows.set_index([*LINE, "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
     return frame.map(lambda value: value if isinstance(value, Value) else Value())
@@ -108,8 +111,9 @@ def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[
 
 
 def to_csv(table: Table, path: Path) -> None:
-    """Write a line for each of the table: a field is a number with its interval, or the note that says why there is
-    none.
+    """Write a line for each of the table.
+
+    A field is a number with its interval, or the note that says why there is none.
     """
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
@@ -153,8 +157,9 @@ def _markdown_mark(mark: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text that is shown as it is, whatever it says. GitHub takes a dollar for mathematics, backslash or
-    not.
+    """Return a text that is shown as it is, whatever it says.
+
+    GitHub takes a dollar for mathematics, with a backslash before it or without.
     """
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
 

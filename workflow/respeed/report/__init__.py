@@ -46,8 +46,9 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
 
 
 def with_letters_only(facts: Any) -> Any:
-    """The facts with a question mark for every letter that the report's faces have not got: a PDF that can be read
-    aloud may hold no other. Of very many different letters all are taken for such.
+    """Return the facts with a question mark for every letter that the report's faces have not got.
+
+    A PDF that can be read aloud may hold no other. Of very many different letters all are taken for such.
     """
     text = json.dumps(facts, ensure_ascii=False)
     doubtful = sorted({letter for letter in text if not letter.isascii()})

@@ -10,18 +10,23 @@ import math
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import pandas as pd
+
+from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
-from respeed.analysis.rounds import key_of, read_rounds
-from respeed.machine.description import describe_machine
+from respeed.analysis.rounds import CellKey, key_of, read_rounds
+from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
+from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
+from respeed.model import Paper
 from respeed.records import Record, Result, read_records
-from respeed.schedule.look import NO_INTERVAL, WHYS, find_open, judge
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
 
@@ -68,9 +73,9 @@ class Plan:
 
     @cached_property
     def tries(self) -> Mapping[tuple[str, str], list[Try]]:
-        """The results that count of each case on a row, in the order of time."""
+        """Return the results that count of each case on a row, in the order of time."""
         now, hardware = package_versions(), describe_machine()
-        wanted = {(one.profile, one.key): one for one in self.work.wanted}
+        wanted = {one.place: one for one in self.work.wanted}
         found: dict[tuple[str, str], list[Try]] = defaultdict(list)
         for record in self.records:
             same = record.start.versions == now and all(
@@ -79,16 +84,16 @@ class Plan:
             for result in record.results:
                 one = wanted.get((record.profile, result.key))
                 if one and _counts(one, record, result, self.work, same):
-                    found[record.profile, result.key].append((record, result))
+                    found[one.place].append((record, result))
         return found
 
     def tried(self, wanted: Wanted) -> list[Try]:
         """Return the results of a case that count."""
-        return self.tries.get((wanted.profile, wanted.key), [])
+        return self.tries.get(wanted.place, [])
 
     @cached_property
     def spent_seconds(self) -> float:
-        """What all processes took that measured any of this."""
+        """Return the seconds that all processes took that measured any of this."""
         used = {record.path: record for tries in self.tries.values() for record, _ in tries}
         return math.fsum(record.wall_seconds for record in used.values())
 
@@ -96,7 +101,7 @@ class Plan:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The list: first as often as the preset says, then what the look at that left open."""
+        """Return the list: first as often as the preset says, then what the look at that left open."""
         preset, listed = self.work.preset, self.first_entries
         if preset.most > preset.rounds and all(entry.done >= entry.goal for entry in listed):
             listed = self._open(listed)
@@ -104,7 +109,7 @@ class Plan:
 
     @cached_property
     def first_entries(self) -> list[Entry]:
-        """What is measured as often as the preset says: what is usual, and of the spare what fits the minutes."""
+        """Return what is measured as often as the preset says: the usual, and of the spare what fits the minutes."""
         preset, minutes = self.work.preset, 60 * self.work.minutes
         tiers: dict[int, list[Entry]] = defaultdict(list)
         for one in self.work.wanted:
@@ -119,43 +124,35 @@ class Plan:
         return listed
 
     def _open(self, listed: list[Entry]) -> list[Entry]:
-        """Return what is worth more rounds, by urgency: what the first rounds left open, decided on these alone, and
-        what lacks an interval by now, as a later probe may show a round to have been disturbed.
+        """Return what is worth more rounds, by urgency.
+
+        That is what the first rounds left open, decided on these alone; and what lacks an interval by now, as a later
+        probe may show a round to have been disturbed.
         """
         preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
-        first, used = [], dict[Any, Record]()
-        for entry in listed:
-            for record, result in self.tried(entry.wanted)[: preset.rounds]:
-                first.append((record, result))
-                used[record.path] = record
-        left = 60 * self.work.minutes - math.fsum(one.wall_seconds for one in used.values())
+        rounds = read_rounds(self.records, self.work.papers)
+        first = rounds[rounds["round"] <= preset.rounds]
+        used = {
+            record.path: record.wall_seconds
+            for entry in listed
+            for record, _ in self.tried(entry.wanted)[: preset.rounds]
+        }
+        left = 60 * self.work.minutes - math.fsum(used.values())
         chosen: dict[tuple[str, str], Entry] = {}
-        for why, cells in find_open(
-            read_rounds(self._only(first), self.work.papers), asked, dict(self.work.papers), preset.most
-        ):
-            more = {(e.wanted.profile, e.wanted.key): e._replace(tier=WHYS.index(why), goal=preset.most, why=why)
-                    for e in map(asked.__getitem__, cells)}  # fmt: skip
-            more = more | chosen
+        for why, cells in find_open(first, asked, dict(self.work.papers), preset.most):
+            entries = [asked[cell]._replace(tier=WHYS.index(why), goal=preset.most, why=why) for cell in cells]
+            more = {entry.wanted.place: entry for entry in entries} | chosen
             once = self.seconds_of(entry._replace(goal=entry.done + 1) for entry in more.values())
             if why == NO_INTERVAL or WORTH_ROUNDS * once <= left:
                 chosen = more
         # What has an interval by now needs no more rounds to have one.
         chosen = {place: entry for place, entry in chosen.items() if entry.why != NO_INTERVAL}
-        now = judge(read_rounds(self.records, self.work.papers), asked)
+        now = judge(rounds, asked)
         for cell in rows_of(now[now["without"]]):
             entry = asked[key_of(cell)]
             goal = min(preset.most, entry.done + FEWEST_ROUNDS - min(cell.rounds, FEWEST_ROUNDS))
-            chosen[entry.wanted.profile, entry.wanted.key] = entry._replace(tier=0, goal=goal, why=NO_INTERVAL)
+            chosen[entry.wanted.place] = entry._replace(tier=0, goal=goal, why=NO_INTERVAL)
         return list(chosen.values())
-
-    def _only(self, tries: Iterable[Try]) -> list[Record]:
-        """Return the records with these of their results alone."""
-        kept: dict[Any, list[Result]] = defaultdict(list)
-        for record, result in tries:
-            kept[record.path].append(result)
-        return [
-            Record(one.machine, one.path, one.start, tuple(kept[one.path])) for one in self.records if one.path in kept
-        ]
 
     # What comes next.
 
@@ -250,3 +247,54 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     if result.status == "measured":
         return has_source or "program" not in result.parameters
     return has_source and is_same
+
+
+# Why a cell is measured again, the most urgent first.
+NO_INTERVAL, CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("no interval", "claim open", "undecided", "wide interval")
+
+
+def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
+    """Return those cells that are asked for and that there are rounds of, in the order in which they are asked for."""
+    places = {cell: place for place, cell in enumerate(asked)}
+    judged = judge_cells(rounds).rename(columns={"step": "seconds"})
+    judged.index = pd.Index([places.get(key_of(cell), -1) for cell in rows_of(judged)])
+    judged = judged[judged.index >= 0].sort_index()
+    has_none = (judged["status"] == "contaminated") | (judged["seconds"].notna() & judged["step_low"].isna())
+    return judged.assign(without=has_none)
+
+
+def find_open(
+    rounds: pd.DataFrame, asked: Collection[CellKey], papers: dict[str, Paper], most: int
+) -> list[tuple[str, set[CellKey]]]:
+    """Return sets of cells that are worth measuring again, each with the reason, the most urgent first.
+
+    First those without an interval; then those that an open claim is about; then rows that cannot be told apart from
+    the fastest, each with the row that it is compared with; then those whose interval is wide. Claims and rows only
+    where no more than `most` rounds are likely to be enough.
+    """
+    judged = judge(rounds, asked)
+    samples = Samples(rounds)
+    compared = compare_to_fastest_cpu(judged, samples)
+    pairs = []
+    # What is unproven lacks an interval, or is beside one that does: of the two that one alone is measured again.
+    for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
+        key, needed = key_of(cell), _rounds_needed(cell)
+        if needed <= most:
+            pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
+    cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
+    claims = sorted(
+        (needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
+    )
+    return [
+        *((NO_INTERVAL, {key_of(cell)}) for cell in rows_of(compared[compared["without"]])),
+        *((CLAIM_OPEN, set(keys)) for _, keys in claims),
+        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
+        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[compared["status"] == "wide"])),
+    ]
+
+
+def _rounds_needed(cell: Any) -> float:
+    """Return about how many rounds would tell the two apart, if their ratio is what it seems."""
+    apart = abs(math.log(cell.speedup))
+    width = math.log(cell.speedup_high / cell.speedup_low)
+    return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf

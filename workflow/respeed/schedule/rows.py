@@ -13,9 +13,9 @@ from importlib.metadata import distributions
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.inputs.machines import Profile, Requires, other_library
+from respeed.inputs.machines import Profile, other_library
+from respeed.machine import describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
-from respeed.machine.description import describe_machine, difference
 from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
 from respeed.machine.process import private_folder, telling_environment
 from respeed.paths import records_folder, write_json
@@ -78,7 +78,7 @@ def climb(row: Row) -> list[Row]:
     return [
         Row(
             replace(row.profile, name=f"{row.profile.name}-t{count}", label=f"{row.profile.package}, {count} threads"
-                    if count > 1 else f"{row.profile.package}, 1 thread", threads=count,
+                    if count > 1 else f"{row.profile.package}, 1 thread", threads=count, ladder=True,
                     architecture="multi-cpu" if count > 1 else "single-cpu"),
             count, row.cpus[:count],
         )
@@ -90,23 +90,17 @@ def climb(row: Row) -> list[Row]:
 def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
     """Return what the backend finds that uses the device for a moment (`backends.probe`).
 
-     It is asked once in a process, and where the answer stays so, not again until driver, package or devices change.
-    . In a process of its own: an error of a device stays with the process
-     that had it, and to load the package is slow.
+    It is asked in a process of its own: an error of a device stays with the process that had it. That takes seconds; so
+    it is asked once in a process, and where the answer stays so, not again until driver, package or devices change,
+    unless it is to be asked `anew`.
     """
-    known = {
-        "asked": [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix],
-        # Of whichever library, also where a backend asks another's.
-        "packages": sorted(
-            (one.name, one.version) for one in distributions() if str(one.name).lower().startswith(_LIBRARIES)
-        ),
-    }
-    name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+    asked = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix]
+    # Of whichever library, also where a backend asks another's.
+    versions = sorted((one.name, one.version) for one in distributions() if one.name.lower().startswith(_LIBRARIES))
+    name = hashlib.sha256(json.dumps([asked, versions]).encode()).hexdigest()[:16]
     kept = private_folder("devices") / f"{name}.json"
-    with contextlib.suppress(OSError, ValueError):
-        if not anew:
-            answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-            return answer
+    if kept.exists() and not anew:
+        return dict(json.loads(kept.read_text(encoding="utf-8")))
     answer = _ask_process(backend, device)
     if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):
@@ -115,7 +109,7 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
 
 
 def _ask_process(backend: str, device: str) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "respeed", "probe", backend, device]
+    command = [sys.executable, "-P", "-m", "respeed.cli", "probe", backend, device]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -123,8 +117,7 @@ def _ask_process(backend: str, device: str) -> dict[str, Any]:
     if done.returncode:
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         return {"reason": f"a process that used it for a moment ended: {first_sentences(said)}"}
-    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    return answer
+    return dict(json.loads(done.stdout or "{}"))
 
 
 def unusable(profile: Profile) -> str | None:
@@ -142,19 +135,14 @@ def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     emulated = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
     if emulated and not emulated & set(flags):
         return f"the CPU has no instructions for {profile.precision}"
-    return other_library(profile, facts) or lacking(needs, facts)
-
-
-def lacking(needs: Requires, facts: Mapping[str, Any]) -> str | None:
-    """Return the first of instructions, memory and packages that is needed and not there, as a reason."""
-    missing = [name for name in needs.get("instructions", ()) if name not in facts["cpu_flags"]]
-    if missing:
+    if missing := [name for name in needs.get("instructions", ()) if name not in flags]:
         return f"the CPU has no {' and no '.join(missing)}"
-    needed, there = needs.get("memory_gb", 0), facts["memory_bytes"] / 1e9
-    if needed > there:
+    if (needed := needs.get("memory_gb", 0)) > (there := facts["memory_bytes"] / 1e9):
         return f"needs {needed:g} GB of memory, has {there:.1f}"
-    absent = next((name for name in needs.get("packages", ()) if importlib.util.find_spec(name) is None), None)
-    return f"needs the Python package {absent}, which is not installed" if absent else None
+    for name in needs.get("packages", ()):
+        if importlib.util.find_spec(name) is None:
+            return f"needs the Python package {name}, which is not installed"
+    return other_library(profile, facts)
 
 
 def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:

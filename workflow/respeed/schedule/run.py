@@ -1,5 +1,4 @@
-"""A run: a configuration resolved to the machines that it measures, and what the rules of the workflow read and are
-told.
+"""A run: a configuration resolved to the machines that it measures, what rules are told, and what people are told.
 
 On a cluster each machine is measured by a job on a node of its own, which decides for itself what is left: the head
 knows only what is asked for.
@@ -9,22 +8,35 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import read_rounds
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import MACHINE_FILES, Profile, told_of
-from respeed.machine.description import describe_machine, machine_slug
-from respeed.model import ARCHITECTURES, Paper
-from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, records_folder, results_folder
-from respeed.records import DESCRIPTION, case_key, record_paths, write_description
-from respeed.schedule.plan import Plan, read_plan
+from respeed.inputs.config import Config, load_config, why_denied
+from respeed.inputs.machines import MACHINE_FILES, Profile, other_library, told_of
+from respeed.machine import describe_machine, machine_slug
+from respeed.machine.devices import NAMES
+from respeed.model import Paper
+from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_folder, results_folder
+from respeed.records import DESCRIPTION, record_paths, write_description
+from respeed.schedule.plan import Plan, judge, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
-from respeed.schedule.work import Work, list_work, machines_in_full, papers_shown, profiles_shown, source_of
+from respeed.schedule.work import (
+    Work,
+    cases_of,
+    chosen_tables,
+    list_work,
+    machines_in_full,
+    papers_shown,
+    profiles_shown,
+)
+from respeed.text import counted, in_words
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -66,27 +78,23 @@ class Run:
         """Return whether the sizes are tiny and the times no measurements."""
         return self.config.preset.is_smoke
 
-    @property
-    def measured(self) -> list[str]:
-        """Return the names of the machines that this run measures: what others measured is read, and never made."""
-        return list(self.nodes) or [self.machine]
-
     # What is left, of this machine.
 
+    # Of those that are asked for alone: to try the device of another row may take seconds.
     @cached_property
-    def _rows(self) -> tuple[dict[str, Row], dict[str, str]]:
-        asked = self.config.profiles if not self.config.all_profiles else self.profiles
-        return find_rows({name: self.profiles[name] for name in self.profiles if name in asked})
+    def _found(self) -> tuple[dict[str, Row], dict[str, str]]:
+        asked = self.profiles if self.config.all_profiles else self.config.profiles
+        return find_rows({name: profile for name, profile in self.profiles.items() if name in asked})
 
     @property
     def rows(self) -> Mapping[str, Row]:
         """Return the rows that this machine can run."""
-        return self._rows[0]
+        return self._found[0]
 
     @property
     def why_not(self) -> Mapping[str, str]:
         """Return why this machine cannot run the others, by profile."""
-        return self._rows[1]
+        return self._found[1]
 
     @cached_property
     def work(self) -> Work:
@@ -115,50 +123,44 @@ class Run:
         """Return the report's path without its ending."""
         return "report/smoke" if self.smoke else "report/report"
 
-    def stamp(self, machine: str) -> str:
-        """Return the empty file that measuring leaves when nothing is left of what is asked for.
+    @cached_property
+    def stamps(self) -> dict[str, str]:
+        """Return the empty file that measuring leaves when nothing is left of what is asked for, by machine.
 
-        Its name has a checksum of that, and a number: the next one where something is left all the same, such as a row
-        that could not start, or was measured by hand since. Snakemake makes no file anew because it is gone. Records
-        are no rule's output: nothing here can delete or repeat what was measured.
+        Snakemake measures where there is no such file yet. So here the name is a new one, with the next number, as long
+        as something is left, or where something was measured by hand since. A cluster's head does not know what is
+        left: there the name is a checksum of all that is asked for. Records are no rule's output: nothing can delete or
+        repeat what was measured.
         """
-        asked = [self.work.digest, sorted(self.why_not.items())] if not self.nodes else self._asked_of_node(machine)
-        folder, name = Path(self.results, "logs", machine), f"measured-{hash_of(asked)}-"
-        there = [*folder.glob(f"{name}*[0-9]")]
-        return str(folder / f"{name}{max(1, len(there) + self._is_left(there))}")
+        if self.nodes:
+            return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
+        folder = Path(self.results, "logs", self.machine)
+        there = [path.stat().st_mtime_ns for path in folder.glob("measured-*[0-9]")]
+        newest = max((path.stat().st_mtime_ns for path in record_paths(self.smoke, self.machine)), default=0)
+        is_left = not there or max(there) < newest or self.plan().next_turn() is not None
+        return {self.machine: str(folder / f"measured-{len(there) + is_left}")}
 
-    def _is_left(self, stamps: list[Path]) -> bool:
-        """Return whether these stamps tell nothing of what this machine is to measure, or has measured by now."""
-        if self.nodes or not stamps:
-            return False
-        written = max(path.stat().st_mtime_ns for path in stamps)
-        is_newer = any(path.stat().st_mtime_ns > written for path in record_paths(self.smoke, self.machine))
-        return is_newer or self.plan().next_turn() is not None
-
-    def _asked_of_node(self, machine: str) -> list[Any]:
-        """Return all that decides what is asked of a node, which knows alone which rows it can run."""
-        cases = {
-            (case_key(case.workload, case.parameters), source_of(case, architecture))
-            for name in self.config.papers
-            for experiment in self.papers[name].experiments.values()
-            for case in experiment.cases
-            for architecture in ARCHITECTURES
-        }
-        told = [str(told_of(machine)), str(self.config), *sorted(map(str, self.profiles.values()))]
-        return [self.settings, told, sorted(cases)]
+    def _checksum(self, machine: str) -> str:
+        """Return a checksum of all that decides what is asked of a node: what was said, and files as they are."""
+        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
+        files += [path for name in self.config.papers for path in (PAPERS / name).glob("*")]
+        texts = [path.read_bytes() for path in sorted(files) if path.is_file()]
+        return hashlib.sha256(b"\n".join([*map(str.encode, self.settings), *texts])).hexdigest()[:12]
 
     @cached_property
     def sources(self) -> list[str]:
-        """Return what tables are made of: a stamp for each machine that is measured, the records of all others, and the
-        files whose words and published numbers stand beside.
+        """Return what tables are made of.
+
+        That is a stamp for each machine that is measured, the records of all others, and the files whose words and
+        published numbers stand beside.
         """
-        own = [self.stamp(machine) for machine in self.measured]
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
-        others = [path for path in files if path.relative_to(folder).parts[0] not in self.measured]
+        others = [path for path in files if path.relative_to(folder).parts[0] not in self.stamps]
         told = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         told += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
-        return [*own, *sorted(map(str, others)), *sorted(os.path.relpath(path) for path in told if path.is_file())]
+        there = sorted(os.path.relpath(path) for path in told if path.is_file())
+        return [*self.stamps.values(), *sorted(map(str, others)), *there]
 
     @property
     def front_page(self) -> dict[str, str]:
@@ -178,41 +180,24 @@ class Run:
     @property
     def settings(self) -> list[str]:
         """Return what --config said."""
-        return [f"{key}={json.dumps(value)}" for key, value in self.overrides.items()]
+        return _as_settings(self.overrides)
 
     @property
     def shown(self) -> list[str]:
-        """Return where tables, figures and report are made: of which records, in full of which machine, and of which
-        papers.
-        """
+        """Return of which records tables, figures and report are made, in full of which machine, of which papers."""
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
-    def how_to_measure(self, wildcards: Any) -> list[str]:
+    def how_to_measure(self, machine: str) -> list[str]:
         """Return what `respeed measure` is told where the machine is measured."""
         if not self.nodes:
             return ["--config", *self.settings]
-        there = {**self.overrides, "machine": wildcards.machine, "cluster": False}
-        minutes = self.nodes[wildcards.machine]["runtime"] - SPARE_MINUTES
-        return [
-            "--budget",
-            f"{minutes}min",
-            "--config",
-            *(f"{key}={json.dumps(value)}" for key, value in there.items()),
-        ]
-
-    @property
-    def resources(self) -> dict[str, Callable[..., Any]]:
-        """Return what the rule asks of Slurm, as Snakemake takes it: what the file of its wildcard's machine says."""
-
-        def of(key: str) -> Callable[..., Any]:
-            return lambda wildcards: self.nodes[wildcards.machine].get(key)
-
-        return {key: of(key) for key in sorted({key for node in self.nodes.values() for key in node})}
+        minutes = self.nodes[machine]["runtime"] - SPARE_MINUTES
+        there = {**self.overrides, "machine": machine, "cluster": False}
+        return ["--budget", f"{minutes}min", "--config", *_as_settings(there)]
 
 
-def hash_of(asked: Any) -> str:
-    """Return a short checksum."""
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
+def _as_settings(said: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in said.items()]
 
 
 def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = ()) -> Run:
@@ -232,11 +217,9 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tu
         )
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
-    told = told_of(machine)
-    if told and told.profiles is not None and not nodes:
-        named = [name for name in config.profiles if name in told.profiles]
-        chosen = told.profiles if config.all_profiles else tuple(named)
-        config = replace(config, profiles=chosen, all_profiles=False)
+    if not nodes and (told := told_of(machine)) and told.profiles is not None:
+        named = tuple(name for name in config.profiles if name in told.profiles)
+        config = replace(config, profiles=told.profiles if config.all_profiles else named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only)
 
 
@@ -257,3 +240,102 @@ def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     if only and only not in nodes:
         raise UserError(f"machine: {only!r} has no slurm: in {MACHINES.relative_to(ROOT)}{nearest(only, nodes)}")
     return {only: nodes[only]} if only else nodes
+
+
+# Of the cells that failed so many are named in the last line.
+NAMED = 3
+
+
+def announce(run: Run) -> str:
+    """Return what will be measured and about how long it takes, for people who read a dry run."""
+    preset = run.config.preset
+    each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
+    if run.nodes:
+        lines = [f"respeed: {machine}, {each}; its job finds out what is left" for machine in run.nodes]
+        return "\n".join([*lines, f"  what each job says is in {run.results}/logs/<machine>"])
+    plan, lines = run.plan(), [f"respeed: {run.machine}, {each}"]
+    due = {cell for entry in plan.entries if entry.done < preset.rounds for cell in entry.wanted.cells}
+    tables = chosen_tables(run.config, run.papers)
+    for paper, table in tables:
+        asked = [cell for one in run.work.wanted for cell in one.cells]
+        if mine := [cell for cell in asked if (cell.paper, cell.experiment) == (paper.name, table.name)]:
+            lines.append(f"  {paper.name} {table.name}: {len(due & {*mine})} of {len(mine)} cells to measure")
+        denied = filter(None, dict.fromkeys(map(why_denied, table.cases)))
+        lines += [f"  {paper.name} {table.name}: not measured: {why}" for why in denied]
+    missing = []
+    for name in (name for name in run.config.profiles if name in run.why_not):
+        profile = run.profiles[name]
+        is_row = any(cases_of(table, profile) for _, table in tables) and not other_library(profile, describe_machine())
+        missing += [name] if is_row or not run.config.all_profiles else []
+    lines += [f"  {line}" for line in [*_say_why_not(run, missing), *_out_of_time(plan)]]
+    if left := plan.seconds_left():
+        lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
+    return "\n".join(lines)
+
+
+def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
+    """Return why this machine cannot run these rows, a line for each reason."""
+    whys: dict[str, list[str]] = {}
+    for name in names:
+        whys.setdefault(run.why_not[name], []).append(name)
+    return [f"{', '.join(rows)}: not measured: {reason}" for reason, rows in whys.items()]
+
+
+def _idle_devices(run: Run) -> list[str]:
+    """Return the names of the rows of accelerators that are asked for, where none of them can run.
+
+    Where no row was named, those whose device is not there are none of them.
+    """
+    if not all(row.profile.is_cpu for row in run.rows.values()):
+        return []
+    absent = {f"no {kind} device" for kind in NAMES.values()} if run.config.all_profiles else set()
+    rows = [name for name in run.config.profiles if name in run.why_not and not run.profiles[name].is_cpu]
+    return [name for name in rows if run.why_not[name] not in absent]
+
+
+def _out_of_time(plan: Plan) -> list[str]:
+    """Return how much of the spare the minutes are not enough for, in a line; none where they are."""
+    listed = {entry.wanted.place for entry in plan.first_entries}
+    left = sum(one.place not in listed for one in plan.work.wanted if one.profile not in plan.broken)
+    more = "preset=paper has more, and what you name by profiles= is always measured"
+    return [f"{plan.work.minutes:g} minutes are not enough for {counted(left, 'cell')}: {more}"] if left else []
+
+
+def say_farewell(run: Run) -> bool:
+    """Print the last lines of a run: where everything is, and what came out; return whether anything failed."""
+    document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
+    if document.exists():
+        # After the target `pdf`, a page of before is older than what the tables say.
+        is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
+        named = f"{document}{f', for a browser {page}' if is_new else ''}"
+        _say(f"the report is {named}; tables are in {run.results}/tables")
+    if run.nodes:
+        return False
+    return say_what_came_out(run, _say)
+
+
+def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
+    """Say, in lines, what came out of the cells that are asked for; return whether any failed or was wrong."""
+    plan = run.plan()
+    asked = [cell for one in run.work.wanted for cell in one.cells]
+    judged = judge(read_rounds(plan.records, run.papers), asked)
+    failed = judged[judged["status"] == "failed"]
+    if (missing := int(judged["without"].sum())) and not run.smoke:
+        say(f"{missing} of {counted(len(asked), 'cell')} have no interval; ./run respeed doctor says what disturbs")
+    for line in [*_out_of_time(plan), *_say_why_not(run, _idle_devices(run))]:
+        say(line)
+    timed = judged["seconds"].notna()
+    counts = f"{counted(int(timed.sum()), 'cell')} measured"
+    if left := len(asked) - int(timed.sum()) - len(failed):
+        whys = judged.loc[~timed & (judged["status"] != "failed"), "reason"]
+        counts += f", {left} not measured: {whys.iloc[0] if len(whys) else 'not yet'}"
+    if len(failed):
+        named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
+        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        counts += f", {len(failed)} failed: {'; '.join(named[:NAMED])}{more}; ./run respeed status shows where"
+    say(f"{run.machine}: {counts}")
+    return bool(len(failed))
+
+
+def _say(line: str) -> None:
+    print(f"respeed: {line}", file=sys.stderr)

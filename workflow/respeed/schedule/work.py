@@ -7,7 +7,7 @@ point to it.
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from respeed.analysis.estimates import FULL_PRECISION
@@ -15,8 +15,8 @@ from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profile, Told
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
-from respeed.inputs.registry import file_of, runs
-from respeed.machine.description import machine_slug
+from respeed.inputs.registry import runs, workloads
+from respeed.machine import machine_slug
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, command_of
 from respeed.paths import PAPERS
@@ -43,7 +43,7 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
     """
     names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
     every = dict.fromkeys([*names, *known])
-    papers = PAPER_FILES.load_right(every, [name for name in names if strict or name not in known])
+    papers = PAPER_FILES.load_all(every, [name for name in names if strict or name not in known])
     if smoke:
         papers = {name: paper.at_tiny_sizes() for name, paper in papers.items()}
     there = {
@@ -67,12 +67,12 @@ def keys_of(paper: Paper) -> set[str]:
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
     """Return all whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
-    return PROFILE_FILES.load_right(chosen=chosen)
+    return PROFILE_FILES.load_all(chosen=chosen)
 
 
 def told_shown() -> dict[str, Told]:
     """Return what is told of machines, by machine; a file that is not right is left out with a line."""
-    return MACHINE_FILES.load_right()
+    return MACHINE_FILES.load_all(chosen=())
 
 
 def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
@@ -112,10 +112,15 @@ class Wanted:
         """Return the name of its row."""
         return self.row.profile.name
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Return what the case is known by."""
         return case_key(self.case.workload, self.case.parameters)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return what tells it from all others: its row, and what the case is known by."""
+        return self.profile, self.key
 
 
 @dataclass(frozen=True)
@@ -139,15 +144,6 @@ class Work:
         """Return how each case is timed."""
         return SMOKE if self.smoke else REAL
 
-    @cached_property
-    def digest(self) -> str:
-        """Return a checksum of all that is asked for: what was measured whole once need not be looked at again."""
-        asked = [self.preset.rounds, self.preset.most, self.minutes, sorted(
-            [one.key, one.tier, one.source, one.row.threads, json.dumps(asdict(one.row.profile), sort_keys=True)]
-            for one in self.wanted
-        )]  # fmt: skip
-        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-
 
 def list_work(
     config: Config, papers: Mapping[str, Paper], rows: Mapping[str, Row], machine: str, only: Sequence[str] = ()
@@ -168,8 +164,7 @@ def list_work(
     only : sequence of str, optional
         Words of which one must stand in paper/experiment/case, such as raina2009/rbm/4096x11008.
     """
-    chosen = [(papers[paper], papers[paper].experiments[name]) for paper in config.papers
-              for name in chosen_experiments(config, papers[paper])]  # fmt: skip
+    chosen = chosen_tables(config, papers)
     found: dict[tuple[str, str], Wanted] = {}
     for paper, experiment in chosen:
         for row in _rows_for(config, experiment, rows):
@@ -192,20 +187,17 @@ def list_work(
     )
 
 
-def chosen_experiments(config: Config, paper: Paper) -> list[str]:
-    """Return the names of the paper's experiments that the configuration selects."""
-    return [name for name in paper.experiments if config.experiments is None or name in config.experiments]
+def chosen_tables(config: Config, papers: Mapping[str, Paper]) -> list[tuple[Paper, Experiment]]:
+    """Return the tables that the configuration selects, in its order, each with its paper."""
+    tables = [(papers[name], table) for name in config.papers for table in papers[name].experiments.values()]
+    return [(paper, table) for paper, table in tables if config.experiments is None or table.name in config.experiments]
 
 
 def _rows_for(config: Config, experiment: Experiment, rows: Mapping[str, Row]) -> list[Row]:
     """Return the rows that are asked to run a table."""
     if experiment.ladder:
-        all_cores = [one for one in rows.values() if one.profile.is_cpu and one.profile.threads == "all"]
-        steps = [
-            one
-            for one in all_cores
-            if one.profile.precision == FULL_PRECISION and one.profile.backend == LADDER_BACKEND
-        ]
+        steps = [one for one in rows.values() if one.profile.threads == "all" and one.profile.backend == LADDER_BACKEND
+                 and one.profile.precision == FULL_PRECISION]  # fmt: skip
         return climb(steps[0]) if steps else []
     any_precision = config.all_profiles and experiment.precision not in ("", FULL_PRECISION)
     return [one for one in rows.values() if one.profile.name in config.profiles or any_precision]
@@ -237,8 +229,7 @@ def _tier(
     is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
     if is_other or is_silent:
-        order = sorted((one.profile.is_cpu, name) for name, one in rows.items())
-        names = [name for _, name in order]
+        names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
         place = names.index(row.profile.name) if row.profile.name in names else len(names)
         return USUAL + 1 + is_silent * (len(names) + 1) + place
     return FIRST if experiment is first and row.profile.name in _shown_first(rows) else USUAL
@@ -249,12 +240,9 @@ def _shown_first(rows: Mapping[str, Row]) -> set[str]:
     single = sorted(
         (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name
     )
-    device = next((one for one in single if not one.is_cpu), None)
-    beside = [one for one in single if one.is_cpu]
-    if device is None or not beside:
-        return set()
-    cpu = max(beside, key=lambda one: (one.backend == device.backend, one.architecture == "multi-cpu"))
-    return {device.name, cpu.name}
+    pairs = [(device, cpu) for device in single if not device.is_cpu for cpu in single if cpu.is_cpu]
+    alike = [(device.backend == cpu.backend, cpu.architecture == "multi-cpu") for device, cpu in pairs]
+    return {one.name for one in pairs[alike.index(max(alike))]} if pairs else set()
 
 
 def source_of(case: Case, architecture: str) -> str:
@@ -269,4 +257,4 @@ def source_of(case: Case, architecture: str) -> str:
 
 @cache
 def _file_digest(workload: str) -> str:
-    return hashlib.sha256(file_of(workload).read_bytes()).hexdigest()
+    return hashlib.sha256(workloads()[workload].file.read_bytes()).hexdigest()

@@ -15,9 +15,8 @@ from typing import Any
 from respeed.errors import GOES_ON, UserError
 from respeed.machine.process import interrupt_when_stopped
 from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
-from respeed.schedule.messages import announce, say_farewell
 from respeed.schedule.rows import check_same_machine
-from respeed.schedule.run import PROFILE, Run, resolve_run
+from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_farewell
 
 # How often a job of Slurm whose time is up, or whose node died, is asked for again.
 RETRIES = 5
@@ -47,7 +46,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
 
 
 def start(run: Run, snakemake: Any) -> None:
-    """Before the first job: take the folder until the program ends, unless something speaks against the run."""
+    """Take the folder until the program ends, before the first job, unless something speaks against the run."""
     with giving_up():
         check_executor(run, snakemake)
         if may_measure(sys.argv):
@@ -56,7 +55,7 @@ def start(run: Run, snakemake: Any) -> None:
     # Snakemake has a handler of its own for SIGTERM, which waits until the jobs at hand are done.
     interrupt_when_stopped()
     if run.nodes:
-        logger().addHandler(FailedJobs())
+        logging.getLogger("snakemake.logging").addHandler(FailedJobs())
 
 
 def check_executor(run: Run, snakemake: Any) -> None:
@@ -69,13 +68,13 @@ def check_executor(run: Run, snakemake: Any) -> None:
 
 
 def succeed(run: Run) -> None:
-    """When all is done: where everything is, and what came out; exit code 1 if anything failed or was wrong."""
+    """Say where everything is and what came out, when all is done; exit with 1 if anything failed or was wrong."""
     if say_farewell(run) and may_measure(sys.argv):
         sys.exit(1)
 
 
 def _end_idle(run: Run, snakemake: Any) -> None:
-    """At the end of a run that had nothing to do, for which Snakemake calls nothing: the same."""
+    """Do the same at the end of a run that had nothing to do, for which Snakemake calls nothing."""
     dag = getattr(snakemake, "dag", None)
     measures = snakemake.executor_plugin is not None and not snakemake.dryrun
     if measures and dag is not None and any(dag.targetjobs) and not len(dag) and say_farewell(run):
@@ -84,25 +83,20 @@ def _end_idle(run: Run, snakemake: Any) -> None:
 
 
 def fail(run: Run) -> None:
-    """After a run that failed on a cluster: what is left."""
-    if left := ", ".join(machine for machine in run.nodes if not os.path.exists(run.stamp(machine))):
-        refused = any(isinstance(one, FailedJobs) and one.refused for one in logger().handlers)
-        when = " once Slurm takes the jobs" if refused else ""
-        print(f"respeed: not all was measured on {left}; nothing is lost, and {GOES_ON}{when}", file=sys.stderr)
+    """Say what is left, after a run that failed on a cluster."""
+    if not run.nodes:
+        return
+    if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
+        print(f"respeed: not all was measured on {left}; nothing is lost, and {GOES_ON} once jobs run", file=sys.stderr)
 
 
 def may_measure(command: list[str]) -> bool:
-    """Return whether Snakemake's command line is one that would measure what is missing: not the targets `pdf` and
-    `report`, nor --report.
+    """Return whether Snakemake's command line is one that would measure what is missing.
 
-    Read from the words themselves: Snakemake knows its targets only after it has read the Snakefile.
+    The targets `pdf` and `report`, and --report, do not. This reads the words themselves, as Snakemake knows its
+    targets only after it has read the Snakefile.
     """
     return not any(word in {"pdf", "report"} or word.startswith("--report") for word in command)
-
-
-def logger() -> logging.Logger:
-    """Return Snakemake's."""
-    return logging.getLogger("snakemake.logging")
 
 
 @contextlib.contextmanager
@@ -119,46 +113,46 @@ def giving_up() -> Iterator[None]:
 
 
 class FailedJobs(logging.Handler):
-    """Tells, of a job that Slurm could not end well, what Slurm says of it, and the last thing that the job itself
-    said.
+    """Tells, of a job that Slurm could not end well, what Slurm says of it, and the last thing that the job said.
 
-    Snakemake's own account goes to its log: it would say twenty lines a job. `refused` are the lines about jobs that
-    Slurm did not take: each is told once.
+    Snakemake's own account goes to its log: it would say twenty lines a job. What is said of several jobs alike, such
+    as that Slurm does not take them, is told once.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.refused: set[str] = set()
+        self.told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
         event = getattr(getattr(record, "event", None), "value", "")
         # Only who submits jobs gives a reason; a job here has said its own on the screen.
         if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
-            lines = failure(reason, getattr(record, "output", []), getattr(record, "log", []))
-            if lines[0] not in self.refused:
-                print("\n".join(lines), file=sys.stderr, flush=True)
-            if _REFUSED in reason:
-                self.refused.add(lines[0])
+            text = failure(reason, getattr(record, "output", []), getattr(record, "log", []))
+            if text not in self.told:
+                print(text, file=sys.stderr, flush=True)
+            self.told.add(text)
 
 
-def failure(reason: str, made: list[str], logs: list[str]) -> list[str]:
-    """Return the lines for people: `made` are the files that the job would have made, `logs` its own log and then
-    Slurm's.
+def failure(reason: str, made: list[str], logs: list[str]) -> str:
+    """Return what people are told of a job that failed.
+
+    Parameters
+    ----------
+    reason : str
+        What Snakemake says of it.
+    made : list of str
+        The files that it would have made, in the folder of its machine.
+    logs : list of str
+        Its own log, and then Slurm's.
     """
     _, refused, why = reason.partition(_REFUSED)
     if refused:
         machine = Path(made[0]).parent.name
         file, why = (MACHINES / machine).relative_to(ROOT), why.splitlines()[0].removeprefix("sbatch: error: ")
-        return [f"respeed: {machine}: Slurm refuses its jobs: {why}; look at slurm: in {file}.yaml"]
+        return f"respeed: {machine}: Slurm refuses its jobs: {why}; look at slurm: in {file}.yaml"
     lines = [f"respeed: no {', '.join(made)}: {reason.splitlines()[0].partition(' Detailed failure reason')[0]}"]
-    if logs and (said := _last_line(Path(logs[0]))):
+    with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
+        said = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  the job said last: {said.removeprefix('respeed: ')} ({', '.join(logs)})")
-    return lines
-
-
-def _last_line(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-    except OSError:
-        return ""
+    return "\n".join(lines)

@@ -72,7 +72,7 @@ class Row(Protocol):
 
 
 class Workload:
-    """A program that is timed; a subclass is a frozen dataclass.
+    """A program that is timed; a subclass is a frozen dataclass, or, if its name begins with _, what some share.
 
     A step is the method of its framework's name. ``numpy(a, row)`` and ``torch(a, row)`` write into arrays that are
     there already; ``jax(a, uniform)`` is a pure function, and returns the arrays that it changed, by name. A step that
@@ -81,10 +81,9 @@ class Workload:
     ``prepare_torch(a, row)``, which may put it into `a`.
     """
 
-    # Parameters of cases that the tests try: "smoke" (tiny), and "odd" (of no round size, and above 160 a side, so that
-    # an array which a step allocates is seen). A class without them, or whose name begins with _, is no workload, but
-    # what some have in common.
-    tests: ClassVar[dict[str, dict[str, Any]]]
+    # Parameters that the tests do not give as usual (tests/conformance/programs.py), by name: in their case "smoke"
+    # (tiny), and in "odd" (of no round size, and above 160 a side, so that an array which a step allocates is seen).
+    tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # What is learned, and stays in fp32 however low the precision is; and what else a step begins with as the last one
     # left it.
     learned: ClassVar[tuple[str, ...]] = ()
@@ -109,8 +108,6 @@ class Workload:
     read: str = ""
     # The threads that a step uses, of those that the row has; all if 0.
     threads: int = 0
-    # Of what is cycled, so many items at a time come from the host's memory; none if 0.
-    streamed: int = 0
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Return everything that a step works on: `Drawn` arrays, `Zeros` that are written to, and small arrays."""

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from respeed.workloads import Arrays, Pairs
 from respeed.workloads._nets import ACTIVATIONS, layers
 from respeed.workloads._replicas import of_all
-from respeed.workloads.arrays import Drawn, checked_rows, largest_error, moved, times, times_transposed
+from respeed.workloads.arrays import checked_rows, largest_error, moved, times, times_transposed
 
 # Of a linear layer's weights: so many outputs by so many inputs; of a convolution's, at every offset of the kernel.
 UNITS, KERNELS = 8, 2
@@ -41,10 +41,6 @@ class Call:
     y: Tensor
     g: Any = None
 
-    def keep(self, gradient: Tensor) -> None:
-        """Keep the gradient."""
-        self.g = gradient
-
 
 def watch(net: nn.Module) -> list[Call]:
     """Return a list to which each call of a layer is appended, in order. It keeps their arrays: nothing is copied."""
@@ -53,7 +49,7 @@ def watch(net: nn.Module) -> list[Call]:
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         calls.append(call := Call(inputs[0].detach(), output.detach()))
         if not isinstance(layer, ACTIVATIONS):
-            output.register_hook(call.keep)
+            output.register_hook(functools.partial(setattr, call, "g"))
 
     for layer in layers(net).values():
         layer.register_forward_hook(note)
@@ -199,8 +195,8 @@ class NetCheck:
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
         if self.rate:
-            large = isinstance(given, Drawn) and len(entries) > 1
-            was = given.rows(entries[0])[:, entries[1]] if large else np.asarray(given)[entries]
+            # Of what is large, some rows are drawn.
+            was = np.asarray(given[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(given)[entries]
             error = largest_error(moved(was, _host(array[entries]), -self.rate * mean))
             self.errors[f"{kind} changes"].append(error)
 

@@ -97,30 +97,17 @@ class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """Compute relu(branch(x) + shortcut(x)): a residual block."""
+    """Compute late(branch(a) + shortcut(a)), a = early(x): a residual block. Without a shortcut, x itself is added."""
 
-    def __init__(self, branch: nn.Module, shortcut: nn.Module) -> None:
+    def __init__(self, early: nn.Module, branch: nn.Module, shortcut: nn.Module | None, late: nn.Module) -> None:
         super().__init__()
-        self.branch, self.shortcut, self.relu = branch, shortcut, nn.ReLU(inplace=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.branch(x)
-        y += self.shortcut(x)
-        return self.relu(y)
-
-
-class EarlyBlock(nn.Module):  # type: ignore[misc]
-    """Compute branch(a) + x, where `early` gives a of x; or branch(a) + shortcut(a), if there is one."""
-
-    def __init__(self, early: nn.Module, branch: nn.Module, shortcut: nn.Module | None) -> None:
-        super().__init__()
-        self.early, self.branch, self.shortcut = early, branch, shortcut
+        self.early, self.branch, self.shortcut, self.late = early, branch, shortcut, late
 
     def forward(self, x: Tensor) -> Tensor:
         a = self.early(x)
         y = self.branch(a)
         y += self.shortcut(a) if self.shortcut else x
-        return y
+        return self.late(y)
 
 
 class Inception(nn.Module):  # type: ignore[misc]
@@ -319,10 +306,9 @@ def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool, c: Channels)
                 branch = [_bare(c(inner), 1), *_normalized(), *branch]
             shortcut = [] if channels == outer else [_bare(c(outer), 1, stride)]
             channels = outer
-            if early:
-                before = nn.Sequential(*_normalized()) if len(net) > 4 else nn.Identity()
-                net.append(EarlyBlock(before, nn.Sequential(*branch), Shortcut(*shortcut) if shortcut else None))
-            else:
-                added = Shortcut(*shortcut, nn.LazyBatchNorm2d()) if shortcut else nn.Identity()
-                net.append(Block(nn.Sequential(*branch, nn.LazyBatchNorm2d()), added))
+            if not early:
+                branch, shortcut = ([*one, nn.LazyBatchNorm2d()] if one else one for one in (branch, shortcut))
+            before = nn.Sequential(*_normalized()) if early and len(net) > 4 else nn.Identity()
+            late = nn.Identity() if early else nn.ReLU(inplace=True)
+            net.append(Block(before, nn.Sequential(*branch), Shortcut(*shortcut) if shortcut else None, late))
     return [*net, *(_normalized() if early else ()), nn.AdaptiveAvgPool2d(1), nn.Flatten()]

@@ -7,16 +7,16 @@ by a file, and use the loopback interface alone. What such a process does is `re
 import atexit
 import contextlib
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
-from multiprocessing.connection import wait
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from respeed.errors import NotMeasurable
 from respeed.machine.devices import split_device
-from respeed.machine.process import THREADS, allowed_cpus, ignore_interrupts
+from respeed.machine.process import THREADS, ignore_interrupts
 
 # By what replicas on a device speak with one another.
 LIBRARIES = {"cpu": "gloo", "cuda": "nccl"}
@@ -40,50 +40,67 @@ class Replicas:
             raise NotMeasurable(reason)
         if len(_processes) > count:  # of a larger group before, some would wait for the others
             end_all()
-        _processes.extend(_start() for _ in range(count - len(_processes)))
-        self.pids = tuple(process.pid for process in _processes)
-        cpus = allowed_cpus() if device == "cpu" else []
+        while len(_processes) < count:
+            _start()
+        self.pids = tuple(process.pid for process in _processes.values())
         with tempfile.TemporaryDirectory(prefix="respeed-") as folder:
-            how = count, folder, LIBRARIES[split_device(device)[0]], device, row.precision
-            self._ask("join", [(rank, *how, cpus[rank:][:1]) for rank in range(count)])
+            self.ask("join", count, folder, device, row.precision)
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Have every replica do something, wait for all, and return their answers."""
-        return self._ask(what, [arguments] * len(self.pids))
+        """Have every replica do something, wait for all, and return their answers.
 
-    def _ask(self, what: str, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        If one fails, which is a RuntimeError, all end: the others would wait for it.
+        """
+        answers: dict[Any, Any] = {}
         try:
-            for process, own in zip(_processes, arguments, strict=True):
-                assert process.stdin
-                with contextlib.suppress(BrokenPipeError):  # it has ended, as its answer will tell
-                    pickle.dump((what, own), process.stdin)
-                    process.stdin.flush()
-            answers: dict[Any, Any] = dict.fromkeys(process.stdout for process in _processes)
-            waiting = {*answers}
-            while waiting:
-                # Whoever is first: one that is gone or has failed leaves the others waiting for it.
-                some = _receive(waiting)
-                answers |= some
-                waiting -= some.keys()
-        except Exception:
-            end_all()
-            raise
-        return [*answers.values()]
+            for replica, _ in zip(_processes, self.pids, strict=True):  # none after they have been ended
+                with contextlib.suppress(OSError):  # it has ended, as its answer tells
+                    replica.send((what, arguments))
+            while waiting := _processes.keys() - answers:
+                first: list[Any] = wait(waiting, LONGEST_ORDER_SECONDS)
+                answers |= {replica: _receive(replica) for replica in first or [None]}
+        finally:
+            if len(answers) < len(self.pids):
+                end_all()
+        return [answers[replica] for replica in _processes]
 
 
-def _receive(pipes: set[Any]) -> dict[Any, Any]:
-    """Return the answers of those replicas that are the first to answer, by the pipe that they came by."""
-    answers: dict[Any, Any] = {}
-    for pipe in wait(pipes, LONGEST_ORDER_SECONDS):
-        try:
-            well, answers[pipe] = pickle.load(pipe)  # type: ignore[arg-type]
-        except (EOFError, OSError, pickle.UnpicklingError):
-            well, answers[pipe] = False, "its process ended"
-        if not well:
-            raise RuntimeError(f"a replica failed: {answers[pipe]}")
-    if not answers:
-        raise RuntimeError(f"a replica failed: no answer in {LONGEST_ORDER_SECONDS:.0f} s")
-    return answers
+# In the order of their ranks, by the connections to them. Kept for the next program: to load torch takes as long as
+# many a case.
+_processes: dict[Connection, subprocess.Popen[bytes]] = {}
+
+
+def _receive(replica: Any) -> Any:
+    """Return the answer of a replica, or raise the error that it is; of None that nobody answered."""
+    try:
+        answer = replica.recv() if replica else RuntimeError(f"no replica answered in {LONGEST_ORDER_SECONDS:.0f} s")
+    except (EOFError, OSError):
+        answer = RuntimeError("a replica failed: its process ended")
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _start() -> None:
+    interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
+    ours, theirs = Pipe()
+    with theirs:
+        _processes[ours] = subprocess.Popen(
+            [sys.executable, "-m", "respeed.backends._replica", str(theirs.fileno()), str(len(_processes))],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **dict.fromkeys(THREADS, "1"), **interfaces},
+            preexec_fn=ignore_interrupts,
+        )
+
+
+@atexit.register
+def end_all() -> None:
+    """End all processes at once, and wait until they are gone."""
+    while _processes:
+        connection, process = _processes.popitem()
+        process.kill()
+        process.wait()
+        connection.close()
 
 
 def why_not(count: int, device: str, threads: int) -> str | None:
@@ -108,27 +125,3 @@ def of_all(mine: Any) -> list[Any]:
     every = [None] * distributed.get_world_size()
     distributed.all_gather_object(every, mine)
     return every
-
-
-# Kept for the next program: to load torch takes as long as many a case.
-_processes: list[subprocess.Popen[bytes]] = []
-
-
-def _start() -> subprocess.Popen[bytes]:
-    interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
-    return subprocess.Popen(
-        [sys.executable, "-m", "respeed.backends._replica"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **dict.fromkeys(THREADS, "1"), **interfaces},
-        preexec_fn=ignore_interrupts,
-    )
-
-
-@atexit.register
-def end_all() -> None:
-    """End all processes at once, and wait until they are gone."""
-    while _processes:
-        process = _processes.pop()
-        process.kill()
-        process.communicate()

@@ -35,6 +35,8 @@ class Drawn:
         Where their key comes from.
     shape : sequence of int
         Any number of dimensions.
+    low, high : float
+        The least number, and what all are less than.
     """
 
     def __init__(self, random: np.random.Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
@@ -43,23 +45,18 @@ class Drawn:
         self.begin = 0  # of its draws, in elements: other than 0 for a part
 
     def __len__(self) -> int:
+        """Return the length of the first dimension."""
         return self.shape[0]
 
-    def __getitem__(self, index: int) -> "Drawn":
-        if not 0 <= index < len(self):
-            raise IndexError(index)  # as iteration expects
-        part = copying.copy(self)
-        part.shape, part.begin = self.shape[1:], self.begin + index * math.prod(self.shape[1:])
+    def __getitem__(self, index: int | slice) -> "Drawn":
+        """Return an item, or neighbouring ones, without a draw; IndexError after the last, as iteration expects."""
+        part, items, inner = copying.copy(self), range(len(self))[index], self.shape[1:]
+        first, part.shape = (items, inner) if isinstance(items, int) else (items.start, (len(items), *inner))
+        part.begin = self.begin + first * math.prod(inner)
         return part
 
-    def rows(self, here: slice) -> np.ndarray:
-        """Return some rows in float64."""
-        width = math.prod(self.shape[1:])
-        out = np.empty((here.stop - here.start) * width)
-        fill_drawn(out, self.begin + here.start * width, self.low, self.width, *self.key)
-        return out.reshape(-1, *self.shape[1:])
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Draw all of them, in float32, or the same numbers in another type."""
         whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
         fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
@@ -72,32 +69,12 @@ class Zeros:
         self.shape = shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return zeros, in float32 if nothing else is said."""
         return np.zeros(self.shape, dtype or np.float32)
 
 
 class Draws(Zeros):
     """Room for draws: in fp32 however low the precision is. Of bf16's every 256th would be 0, below any probability."""
-
-
-class Repeated:
-    """A short array again and again, in all `length` elements: gigabytes of draws would take longer than to copy them.
-
-    Parameters
-    ----------
-    base : ndarray of shape (period,)
-    length : int
-    """
-
-    def __init__(self, base: np.ndarray, length: int) -> None:
-        self.base, self.shape = base, (length,)
-
-    def at(self, places: np.ndarray) -> np.ndarray:
-        """Return some elements in float64."""
-        some: np.ndarray = self.base[places % len(self.base)].astype(np.float64)
-        return some
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.resize(self.base if dtype is None else self.base.astype(dtype), self.shape)
 
 
 def checked_rows(count: int) -> np.ndarray:
@@ -114,7 +91,7 @@ def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
     step = max(1, CHUNK // width)
     for start in range(0, count, step):
         here = slice(start, min(start + step, count))
-        yield here, matrix.rows(here) if isinstance(matrix, Drawn) else np.asarray(matrix[here], np.float64)
+        yield here, np.asarray(matrix[here], np.float64)
 
 
 def times(x: np.ndarray, matrix: Any) -> np.ndarray:
@@ -135,10 +112,7 @@ def times_transposed(x: np.ndarray, matrix: Any) -> np.ndarray:
 
 def applied(matrix: Any, vectors: np.ndarray) -> np.ndarray:
     """Compute matrix (m, n) @ vectors (n, r) in float64."""
-    out = np.empty((len(matrix), vectors.shape[1]))
-    for here, values in chunks(matrix):
-        out[here] = values @ vectors
-    return out
+    return times_transposed(vectors.T, matrix).T
 
 
 def random_vectors(n: int) -> np.ndarray:

@@ -27,7 +27,7 @@ SPARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Net(Workload):
+class _Net(Workload):
     """Train a net of torch.nn's modules, as their users do: a subclass says which.
 
     Parameters
@@ -229,7 +229,7 @@ def _start(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Dr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convnet(Net):
+class Convnet(_Net):
     """Train a convolutional net, or compute its gradients alone, by torch's automatic derivatives.
 
     For images (B, C, H, W), scores (B, classes) = net(images)::
@@ -266,13 +266,12 @@ class Convnet(Net):
 
     precisions: ClassVar = ("fp32", "tf32", "fp64")
     tests: ClassVar = {
-        "smoke": {"network": "lenet-pooled", "width": 1.0, "batch": 20, "side": 28, "classes": 10, "update": "sgd",
-            "learning_rate": 0.1, "gradients": "parameters"},
-        "odd": {"network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "none",
-            "learning_rate": 0.0, "gradients": "parameters"},
+        "network": ("lenet-pooled", "resnet50"), "width": (1.0, 0.07), "batch": (20, 5), "side": (28, 53),
+        "classes": (10, 7), "update": ("sgd", "none"), "learning_rate": (0.1, 0.0),
     }  # fmt: skip
 
     def make(self) -> "nn.Module":
+        """Return the net of that name and width."""
         from respeed.workloads._nets import make_net
 
         return make_net(self.network, self.width, self.side, self.classes)
@@ -287,8 +286,10 @@ class Convnet(Net):
 
     @property
     def learns(self) -> bool:  # type: ignore[override]
+        """Return whether a step ends with an update."""
         return self.update == "sgd"
 
     @property
     def images_too(self) -> bool:  # type: ignore[override]
+        """Return whether the gradient at the images is computed too."""
         return self.gradients == "parameters-and-images"

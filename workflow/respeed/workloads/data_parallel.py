@@ -8,14 +8,14 @@ import numpy as np
 
 from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads._replicas import Replicas, of_all
-from respeed.workloads.convnet import BATCHES, Convnet, Net
+from respeed.workloads.convnet import BATCHES, Convnet, _Net
 
 if TYPE_CHECKING:
     from torch import nn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replicated(Workload):
+class _Replicated(Workload):
     """Train a net by gradient descent on a mini-batch that is split over replicas, as torch's users do.
 
     Each replica has a copy of the net, and examples of its own. Each computes gradients, waits for all, and steps by
@@ -47,13 +47,13 @@ class Replicated(Workload):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Have every replica build its program, after a tiny step: to load what a first one needs takes long."""
-        tiny = type(self)(**{**self.tests["smoke"], "replicas": self.replicas, "batch": 4 * self.replicas})
+        smoke = {name: value for name, (value, _) in self.tests.items()}
+        tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
         a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
         a.helpers = a.replicas.pids
-        for workload in (tiny, self):
-            a.replicas.ask("build", workload.part(), seed)
-            if workload is tiny:
-                a.replicas.ask("step", seed)
+        a.replicas.ask("build", tiny.part(), seed)
+        a.replicas.ask("step", seed)
+        a.replicas.ask("build", self.part(), seed)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Have every replica do a step."""
@@ -84,7 +84,7 @@ class Replicated(Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Part(Net):
+class _Part(_Net):
     """What a replica does: a step of its net, whose gradients become the mean of all replicas'."""
 
     rank: int = 0
@@ -129,7 +129,7 @@ class _Layers(_Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataParallel(Replicated):
+class DataParallel(_Replicated):
     """Train replicas of a multi-layer perceptron: softmax(tanh(x W1 + b1) W2 + b2).
 
     Parameters
@@ -150,9 +150,9 @@ class DataParallel(Replicated):
     part_class: ClassVar = _Layers
     precisions: ClassVar = ("fp32", "fp64")
     tests: ClassVar = {
-        "smoke": {"visible": 64, "hidden": 32, "classes": 10, "batch": 24, "learning_rate": 0.5, "replicas": 1},
-        "odd": {"visible": 53, "hidden": 37, "classes": 7, "batch": 31, "learning_rate": 0.5, "replicas": 1},
-    }
+        "visible": (64, 53), "hidden": (32, 37), "classes": (10, 7), "batch": (24, 31), "learning_rate": (0.5, 0.5),
+        "replicas": (1, 1),
+    }  # fmt: skip
 
     def traffic_bytes(self) -> float:
         """Count, of every replica, parameters and changes read and written once each; examples read by two products."""
@@ -171,7 +171,7 @@ class _ConvnetPart(_Part, Convnet):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvnetReplicas(Replicated):
+class ConvnetReplicas(_Replicated):
     """Train replicas of a convolutional net.
 
     Parameters
@@ -194,8 +194,7 @@ class ConvnetReplicas(Replicated):
     part_class: ClassVar = _ConvnetPart
     precisions: ClassVar = ("fp32", "fp64")
     tests: ClassVar = {
-        "smoke": {"network": "alexnet", "width": 0.1, "batch": 4, "side": 67, "classes": 10, "update": "sgd",
-            "learning_rate": 1e-5, "gradients": "parameters", "replicas": 1},
-        "odd": {"network": "resnet50", "width": 0.07, "batch": 5, "side": 53, "classes": 7, "update": "sgd",
-            "learning_rate": 0.1, "gradients": "parameters", "replicas": 1},
+        "network": ("alexnet", "resnet50"), "width": (0.1, 0.07), "batch": (4, 5), "side": (67, 53),
+        "classes": (10, 7), "update": ("sgd", "sgd"), "learning_rate": (1e-5, 0.1),
+        "gradients": ("parameters", "parameters"), "replicas": (1, 1),
     }  # fmt: skip

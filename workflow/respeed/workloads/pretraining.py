@@ -38,6 +38,7 @@ class _Pretraining(Workload):
     fine_tuning_epochs: int
 
     cycled: ClassVar = ("x", "y")
+    tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
 
     def learner(self, i: int, **sizes: Any) -> Any:
         """Return the workload of layer i; the first is 1."""
@@ -91,15 +92,12 @@ class _Pretraining(Workload):
 
     prepare_numpy = prepare_torch
 
-    def steps_torch(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
-        """Return the parts of a step."""
-        return self._steps(a, row, "torch")
-
     def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
         """Return the parts of a step."""
-        return self._steps(a, row, "numpy")
+        return self.steps_torch(a, row, "numpy")
 
-    def _steps(self, a: Arrays, row: Row, framework: str) -> dict[str, Callable[[], None]]:
+    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Callable[[], None]]:
+        """Return the parts of a step, by the methods of that framework."""
         hand_up, fine_tune = getattr(self.net, f"forward_{framework}"), getattr(self.net, framework)
 
         def pretrain(i: int, learn: Callable[[Arrays, Row], None], arrays: Arrays) -> None:
@@ -140,11 +138,9 @@ class _Pretraining(Workload):
         return self._weighted("traffic_bytes")
 
     def _weighted(self, what: str) -> float:
-        counts, up = [], 0.0
-        for learner in self.learners:
-            counts.append(getattr(learner, what)() + up)
-            up += getattr(RbmUp(visible=learner.visible, hidden=self.hidden, batch=self.batch), what)()
-        counts.append(getattr(self.net, what)())
+        up = [RbmUp(visible=one.visible, hidden=self.hidden, batch=self.batch) for one in self.learners]
+        done = [*([one, *up[:below]] for below, one in enumerate(self.learners)), [self.net]]
+        counts = (sum(getattr(one, what)() for one in together) for together in done)
         return float(sum(weight * count for weight, count in zip(self.parts().values(), counts, strict=True)))
 
 
@@ -166,13 +162,6 @@ class Dbn(_Pretraining):
     .. [1] G. Hinton, S. Osindero and Y. Teh, "A fast learning algorithm for deep belief nets", 2006.
     .. [2] Deep Learning Tutorials, DBN.py: all layers are fine-tuned with labels, as a feed-forward net.
     """
-
-    tests: ClassVar = {
-        "smoke": {"inputs": 36, "hidden": 24, "layers": 2, "outputs": 10, "batch": 12,
-            "pretraining_rate": 0.05, "fine_tuning_rate": 0.1, "pretraining_epochs": 1, "fine_tuning_epochs": 2},
-        "odd": {"inputs": 181, "hidden": 193, "layers": 3, "outputs": 167, "batch": 163,
-            "pretraining_rate": 0.05, "fine_tuning_rate": 0.1, "pretraining_epochs": 2, "fine_tuning_epochs": 3},
-    }  # fmt: skip
 
     def learner(self, i: int, **sizes: Any) -> Rbm:
         """Return the RBM of a layer."""
@@ -200,13 +189,6 @@ class Sda(_Pretraining):
 
     corruption: float
     cost: Literal["", "computed"] = ""
-
-    tests: ClassVar = {
-        "smoke": {"inputs": 36, "hidden": 24, "layers": 2, "outputs": 10, "batch": 12, "corruption": 0.1,
-            "pretraining_rate": 0.05, "fine_tuning_rate": 0.1, "pretraining_epochs": 1, "fine_tuning_epochs": 2},
-        "odd": {"inputs": 181, "hidden": 193, "layers": 3, "outputs": 167, "batch": 163, "corruption": 0.1,
-            "pretraining_rate": 0.05, "fine_tuning_rate": 0.1, "pretraining_epochs": 2, "fine_tuning_epochs": 3},
-    }  # fmt: skip
 
     def learner(self, i: int, **sizes: Any) -> Autoencoder:
         """Return the autoencoder of a layer."""

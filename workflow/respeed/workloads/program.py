@@ -12,7 +12,6 @@ import contextlib
 import math
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
@@ -22,11 +21,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import IO, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
+from respeed.machine.process import read_word
 from respeed.machine.software import checksums, files_of
 from respeed.model import filled
 from respeed.paths import PAPERS
@@ -41,8 +41,8 @@ TIMEOUT_SECONDS = 600
 UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
 # Two clocks are never read at quite the same moment, and that of CPUs ticks.
 MOST_TAKEN, TICKS = 1.05, 0.05
-# What this project tunes its own libraries with (measure/worker.py) is no business of others' programs.
-_OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT")
+# What this project tunes its own libraries with (`respeed.machine.process`) is no business of others' programs.
+_OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT", "XLA_")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 # Leads the group of processes that runs are put into. When this process closes the pipe, or ends in whatever way, it
 # ends all that is left of them, itself included.
@@ -74,8 +74,10 @@ class Program(Given, Workload):
     allocates: ClassVar = True
     captured = False
     tests: ClassVar = {
-        "smoke": {"program": {"paper": "", "command": ["true"]}},
-        "odd": {"program": {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"}},
+        "program": (
+            {"paper": "", "command": ["true"]},
+            {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"},
+        ),
     }
 
     def __init__(self, **given: Any) -> None:
@@ -126,11 +128,11 @@ class Program(Given, Workload):
 
 
 class Run(NamedTuple):
-    """What a run printed, the seconds of all its CPUs, and those that its first thread waited for one, where told."""
+    """What a run printed, the seconds of all its CPUs, and those that its first thread waited for one, or NaN."""
 
-    out: str
+    printed: str
     cpu_seconds: float
-    waited_seconds: float | None
+    waited_seconds: float
 
 
 class Runner:
@@ -146,22 +148,21 @@ class Runner:
             where = f"in workflow/papers/{said['paper']}" if "/" in missing else "on the PATH"
             raise NotMeasurable(f"there is no {clip(missing, 100)} {where}; the paper's program must be built first")
         self.executables = self.checksums()
-        known = {
-            "threads": threads, "precision": precision, "seed": seed, "device": device.partition(":")[0],
-            "paper": folder,
-        }  # fmt: skip
+        kind = device.partition(":")[0]
+        known = {"threads": threads, "precision": precision, "seed": seed, "device": kind, "paper": folder}
         self.name = clip(command[0], 100)
         self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
         self.environment = environment(device)
         self.counts_whole = "time_pattern" not in said
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
-        self._waited: list[float | None] = []
+        self._waited = 0.0
         self.scratch = tempfile.mkdtemp(prefix="respeed-program-")
         self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch], stdin=subprocess.PIPE, process_group=0
         )
-        self.close: Any = weakref.finalize(self, _close, self._leader)
+        # Closes its pipe, and waits until all has ended.
+        self.close: Any = weakref.finalize(self, self._leader.communicate)
 
     def step(self) -> None:
         """Run it once, from its start to its end; ProgramFailed, and nothing of it goes on, if it does not end well."""
@@ -169,50 +170,32 @@ class Runner:
             Path(self.scratch, self.said["file"]).unlink(missing_ok=True)
         try:
             with within(TIMEOUT_SECONDS, f"{self.name} had not ended after {TIMEOUT_SECONDS:g} s"):
-                run, code = self._run()
+                self._runs.append(self._run())
         except OSError as error:
             raise ProgramFailed(f"{self.name} cannot be run: {error.strerror}") from None
-        if code:
-            named = {one.value: one.name for one in signal.Signals}
-            how = f"exit code {code}" if code >= 0 else named.get(-code, f"signal {-code}")
-            lines = [line for line in map(str.strip, run.out.splitlines()) if line]
-            last = f": {clip(printable(lines[-1]), 200)}" if lines else ""
-            raise ProgramFailed(f"{self.name} ended with {how}{last}")
-        self._runs.append(run)
 
-    def _run(self) -> tuple[Run, int]:
-        pipe = subprocess.PIPE
+    def _run(self) -> Run:
         with subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=self.scratch, env=self.environment,
-            process_group=self._leader.pid,
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            cwd=self.scratch, env=self.environment, process_group=self._leader.pid,
         ) as process:  # fmt: skip
             try:
-                said = self._said(process)
+                printed = cast(IO[bytes], process.stdout).read(MOST_PRINTED + 1)  # until nobody can print any more
+                if len(printed) > MOST_PRINTED:
+                    raise ProgramFailed(f"{self.name} printed more than {MOST_PRINTED / 1e6:.0f} MB")  # noqa: TRY301
                 waited = _waited_seconds(process.pid)
                 _, status, used = os.wait4(process.pid, 0)
             except BaseException:  # before this waits for its end; it may have left the group
                 process.kill()
                 self.close()
                 raise
-            process.returncode = os.waitstatus_to_exitcode(status)
-        out = b"\n".join(said).decode(errors="replace")
-        return Run(out, used.ru_utime + used.ru_stime, waited), process.returncode
-
-    def _said(self, process: subprocess.Popen[bytes]) -> tuple[bytearray, bytearray]:
-        """Return what a run prints, until it closes both."""
-        out, errors = bytearray(), bytearray()
-        with selectors.DefaultSelector() as waiting:
-            waiting.register(cast(Any, process.stdout), selectors.EVENT_READ, out)
-            waiting.register(cast(Any, process.stderr), selectors.EVENT_READ, errors)
-            while waiting.get_map():
-                for key, _ in waiting.select():
-                    more = os.read(key.fd, 2**16)
-                    key.data.extend(more)
-                    if not more:
-                        waiting.unregister(key.fileobj)
-                if len(out) + len(errors) > MOST_PRINTED:
-                    raise ProgramFailed(f"{self.name} printed more than {MOST_PRINTED / 1e6:.0f} MB")
-        return out, errors
+            process.returncode = code = os.waitstatus_to_exitcode(status)
+        text = printed.decode(errors="replace")
+        if code:
+            how = f"exit code {code}" if code > 0 else f"signal {-code} ({signal.strsignal(-code)})"
+            last = clip(printable(text.strip().rpartition("\n")[2]), 200)
+            raise ProgramFailed(f"{self.name} ended with {how}{last and f': {last}'}")
+        return Run(text, used.ru_utime + used.ru_stime, waited)
 
     def told(self, steps: int, seconds: float) -> float:
         """Return what counts of the seconds that the last `steps` runs took: all, or what they say."""
@@ -222,8 +205,7 @@ class Runner:
         taken = sum(run.cpu_seconds for run in runs)
         if taken > (MOST_TAKEN * seconds + TICKS) * self.threads:
             raise WrongResult(f"took the time of {taken / seconds:.1f} CPUs, {self.threads} asked")
-        # What it waited may have been in what does not count.
-        self._waited += [run.waited_seconds if self.counts_whole else None for run in runs]
+        self._waited += sum(run.waited_seconds for run in runs)
         if self.counts_whole:
             return seconds
         said = UNITS[self.said.get("time_unit", "seconds")] * sum(map(self._number, runs))
@@ -236,8 +218,9 @@ class Runner:
 
         Page faults are their own, and a part of every run; how many threads ran nobody tells.
         """
-        waited, self._waited = self._waited, []
-        known = sum(one for one in waited if one is not None) if waited and None not in waited else None
+        waited, self._waited = self._waited, 0.0
+        # What it waited may have been in what does not count.
+        known = waited if self.counts_whole and math.isfinite(waited) else None
         return {"run_delay_seconds": known, "threads_ran": None, "minor_faults": 0}
 
     def _number(self, run: Run) -> float:
@@ -245,14 +228,14 @@ class Runner:
         pattern = self.said["time_pattern"]
         why_not = f"time_pattern takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"
         with within(PATTERN_SECONDS, why_not):
-            found = re.search(pattern, run.out, re.MULTILINE)
+            found = re.search(pattern, run.printed, re.MULTILINE)
         if not found:
             raise ProgramFailed(f"{self.name} printed nothing that matches time_pattern, {clip(pattern, 100)}")
         try:
             number = float(found[1])
         except (TypeError, ValueError):
             number = math.nan
-        if not (math.isfinite(number) and number > 0):
+        if not 0 < number < math.inf:
             said = clip(printable(str(found[1])), 80)
             raise ProgramFailed(f"{self.name} printed {said!r} as its time: no number above 0")
         return number
@@ -278,12 +261,11 @@ def environment(device: str) -> dict[str, str]:
     """Return that of this process, which says how many threads, with the row's device alone to be seen, if any."""
     found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     kind, _, number = device.partition(":")
-    for name in _VISIBLE if any(one in found for one in _VISIBLE[1:]) else _VISIBLE[:1]:
-        there = found[name].split(",") if name in found else []
-        place = int(number or 0)
-        # Numbered as CUDA numbers them, among those that were to be seen before.
-        found[name] = "-1" if kind == "cpu" else there[place] if place < len(there) else str(place)
-    return found
+    # As CUDA numbers them, among those that were to be seen before.
+    there = next((found[name].split(",") for name in _VISIBLE if name in found), [])
+    place = int(number or 0)
+    seen = there[place] if place < len(there) else str(place)
+    return found | dict.fromkeys(_VISIBLE, "-1" if kind == "cpu" else seen)
 
 
 def read_numbers(path: Path) -> np.ndarray:
@@ -298,22 +280,12 @@ def read_numbers(path: Path) -> np.ndarray:
         raise ProgramFailed(f"{path.name}, which is checked, cannot be read: {said}") from None
 
 
-def _waited_seconds(pid: int) -> float | None:
-    """Return how long the first thread of a process that ends waited for a core; None where the kernel does not tell.
+def _waited_seconds(pid: int) -> float:
+    """Return how long the first thread of a process that ends waited for a core; NaN where the kernel does not tell.
 
     The process is gone once somebody asks how it ended.
     """
-    if not hasattr(os, "waitid"):
-        return None
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _close(leader: "subprocess.Popen[bytes]") -> None:
-    """End all that is left of the runs."""
-    assert leader.stdin is not None
-    leader.stdin.close()
-    leader.wait()
+    if hasattr(os, "waitid"):
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    told = read_word(Path(f"/proc/{pid}/schedstat")).split()
+    return int(told[1]) * 1e-9 if told else math.nan

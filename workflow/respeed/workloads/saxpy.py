@@ -19,7 +19,7 @@ class Saxpy(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    tests: ClassVar = {"smoke": {"length": 256}, "odd": {"length": 70001}}
+    tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw x and y from [-1, 1)."""

@@ -12,11 +12,12 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import get_num_threads
 from scipy.linalg.lapack import spotrf, spotri, spotrs
+from scipy.optimize import nnls
 
 from respeed.data import natural_patches
 from respeed.kernels.blas import gemm
@@ -72,9 +73,8 @@ class _SparseCoding(Workload):
     nonzero: float
 
     tests: ClassVar = {
-        "smoke": {"bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 16, "penalty": 0.15, "nonzero": 0.2832},
-        "odd": {"bases": 181, "side": 13, "patches": 489, "batch": 163, "timed": 157,
-            "penalty": 0.15, "nonzero": 0.0722},
+        "bases": (32, 181), "side": (6, 13), "patches": (64, 489), "batch": (32, 163), "timed": (16, 157),
+        "penalty": (0.15, 0.15), "nonzero": (0.2832, 0.0722),
     }  # fmt: skip
     cycled: ClassVar = ("x",)
     handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
@@ -145,13 +145,6 @@ class _SparseCoding(Workload):
         return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
 
 
-@functools.lru_cache(maxsize=1)
-def patches_and_bases(bases: int, side: int, patches: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the patches, and other ones to begin with as bases."""
-    drawn = natural_patches(bases + patches, side, DATA_SEED)
-    return drawn[bases:], drawn[:bases]
-
-
 # The algorithms of one sparsity follow one another in no order: their common problem is set up once.
 @functools.lru_cache(maxsize=4)
 def _problem(
@@ -161,7 +154,8 @@ def _problem(
 
     Examples that are timed come first, with coefficients of 0; if all are timed, there are no coefficients.
     """
-    x, bases = patches_and_bases(n, side, patches)
+    drawn = natural_patches(n + patches, side, DATA_SEED)
+    bases, x = drawn[:n], drawn[n:]
     gram = bases @ bases.T
     if timed == batch:
         return x[: patches // batch * batch].reshape(-1, batch, side**2), bases, gram, None
@@ -186,6 +180,24 @@ ASK_EVERY = 10
 CLOSE_RANKS = 0.9
 # An even number, so that the last one ends in `new_bases`.
 BASIS_STEPS = 30
+
+
+class _Operations(NamedTuple):
+    """What an iteration does, by a framework: `kernels.sparse` says what the first two are.
+
+    Attributes
+    ----------
+    take_step, search : callable
+        What finds the direction d of every example, and what goes along it.
+    multiply, where, take : callable
+        A product, ``(a, b, out=)``; the places that are not 0; and some rows of an array, ``(array, places, out=)``.
+    """
+
+    take_step: Callable[..., None]
+    search: Callable[..., None]
+    multiply: Callable[..., Any]
+    where: Callable[[Any], Any]
+    take: Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,50 +241,50 @@ class SparseParallel(_SparseCoding):
         """Solve for the coefficients on a CPU or a GPU."""
         import torch
 
-        x, G, S = a.x[: self.timed], a.gram, a.coefficients
-        Q, s, d, moved = a.left, a.found, a.direction, a.moved  # (m, n)
-        take_step, search = _passes(x, row)
-        torch.mm(x, a.bases.T, out=Q)
-        s.zero_()
+        def take(array: "Tensor", places: "Tensor", out: "Tensor") -> "Tensor":
+            return torch.index_select(array, 0, places, out=out)
+
+        by = _Operations(*_passes(a.x, row), torch.mm, lambda going: going.nonzero()[:, 0], take)
+        x = a.x[: self.timed]
+        torch.mm(x, a.bases.T, out=a.left)
         objective = torch.linalg.vector_norm(x, dim=1).square_().div_(2)  # (m,)
-        going, rows, diagonal = torch.ones_like(objective), torch.arange(len(x), device=x.device), G.diagonal().clone()
+        self._descend(a, by, objective, torch.ones_like(objective), torch.arange(len(x), device=x.device))
+
+    def numpy_coefficients(self, a: Arrays, row: Row) -> None:
+        """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
+        # Only "clip" writes into an array without one more between.
+        take = functools.partial(np.take, axis=0, mode="clip")
+        x, by = a.x[: self.timed], _Operations(coordinate_step, line_search, gemm, np.flatnonzero, take)
+        gemm(x, a.bases.T, out=a.left)
+        objective = np.einsum("ij,ij->i", x, x) / 2  # (m,)
+        self._descend(a, by, objective, np.ones_like(objective), np.arange(len(x)))
+
+    def _descend(self, a: Arrays, by: "_Operations", objective: Any, going: Any, rows: Any) -> None:
+        """Go on from S = 0 until all examples are done.
+
+        Parameters
+        ----------
+        by : _Operations
+            Those of a framework.
+        objective, going, rows : (m,)
+            The objective of each example that is looked at; 1 if it goes on; and its row in S.
+        """
+        S, Q, s, d, moved = a.coefficients, a.left, a.found, a.direction, a.moved  # (m, n)
+        diagonal = 1.0 * a.gram.diagonal()  # a copy, whose elements are neighbours
+        s[...] = 0
         for iteration in range(1, MAX_ITERATIONS + 1):
-            take_step(d, Q, s, diagonal, self.penalty, going)
-            torch.mm(d, G, out=moved)
-            search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
+            by.take_step(d, Q, s, diagonal, self.penalty, going)
+            by.multiply(d, a.gram, out=moved)
+            by.search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
             if iteration % ASK_EVERY == 0:
-                on = going.nonzero()[:, 0]  # waits for the device
+                on = by.where(going)  # waits for the device
                 if (count := len(on)) == 0:
                     break
                 if count <= CLOSE_RANKS * len(rows):
                     S[rows] = s
                     # What goes on comes to the first rows of the arrays that are free until the next iteration.
-                    Q, moved = torch.index_select(Q, 0, on, out=moved[:count]), Q[:count]
-                    s, d = torch.index_select(s, 0, on, out=d[:count]), s[:count]
-                    objective, going, rows = objective[on], going[on], rows[on]
-        S[rows] = s
-
-    def numpy_coefficients(self, a: Arrays, row: Row) -> None:
-        """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
-        x, G, S = a.x[: self.timed], a.gram, a.coefficients
-        Q, s, d, moved = a.left, a.found, a.direction, a.moved  # (m, n)
-        gemm(x, a.bases.T, out=Q)
-        s.fill(0)
-        objective = np.einsum("ij,ij->i", x, x) / 2  # (m,)
-        going, rows, diagonal = np.ones_like(objective), np.arange(len(x)), G.diagonal().copy()
-        for iteration in range(1, MAX_ITERATIONS + 1):
-            coordinate_step(d, Q, s, diagonal, self.penalty, going)
-            gemm(d, G, out=moved)
-            line_search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
-            if iteration % ASK_EVERY == 0:
-                on = np.flatnonzero(going)
-                if (count := len(on)) == 0:
-                    break
-                if count <= CLOSE_RANKS * len(rows):
-                    S[rows] = s
-                    # Only "clip" writes into an array without one more between.
-                    Q, moved = np.take(Q, on, axis=0, out=moved[:count], mode="clip"), Q[:count]
-                    s, d = np.take(s, on, axis=0, out=d[:count], mode="clip"), s[:count]
+                    Q, moved = by.take(Q, on, out=moved[:count]), Q[:count]
+                    s, d = by.take(s, on, out=d[:count]), s[:count]
                     objective, going, rows = objective[on], going[on], rows[on]
         S[rows] = s
 
@@ -383,10 +395,8 @@ class SparsePublished(SparseParallel):
     norm: float
 
     tests: ClassVar = {
-        "smoke": {"bases": 32, "side": 6, "patches": 64, "batch": 32, "timed": 32,
-            "penalty": 1.5, "nonzero": 0.2539, "norm": 10},
-        "odd": {"bases": 181, "side": 13, "patches": 326, "batch": 163, "timed": 163,
-            "penalty": 1.5, "nonzero": 0.0684, "norm": 10},
+        "bases": (32, 181), "side": (6, 13), "patches": (64, 326), "batch": (32, 163), "timed": (32, 163),
+        "penalty": (1.5, 1.5), "nonzero": (0.2539, 0.0684), "norm": (10, 10),
     }  # fmt: skip
     # A pass takes seconds on a CPU: one row there, by the library that the GPU's row is computed with.
     frameworks: ClassVar = ("torch",)
@@ -584,9 +594,9 @@ class SparseDescent(_OneByOne):
 
 # A solution whose duality gap is at most this share of its objective is the optimum, as far as fp32 can tell.
 GAP = 1e-8
-MAX_STEPS = 5000
-# Bases that depend on one another share what they explain between them; the gap tells if this were too much.
-TINY = 1e-10
+MAX_ROUNDS = 100
+# So small that its square is nothing beside the objective, and so large that its inverse costs few digits of it.
+TINY = 1e-6
 
 
 def objective(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
@@ -612,36 +622,29 @@ def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float)
 
     `start` only shortens the way: whatever it is, the gap proves the result.
     """
-    gram = bases @ bases.T
-    found = np.stack([_solve_lasso(gram, q, s, penalty) for q, s in zip(x @ bases.T, start, strict=True)])
+    found = np.stack([_solve_lasso(one, bases, s, penalty) for one, s in zip(x, start, strict=True)])
     gap = duality_gap(x, bases, found, penalty)
     found[gap > GAP * np.maximum(objective(x, bases, found, penalty), 1e-12)] = np.nan
     return found
 
 
-def _solve_lasso(gram: np.ndarray, q: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
-    """Solve on the support with its signs held; what changes its sign leaves on the way, the worst violation joins."""
-    # Much more than half of the coefficients is no start: their piece of G may be singular.
-    few = np.isfinite(start).all() and 2 * np.count_nonzero(start) <= len(start)
-    s = start.copy() if few else np.zeros(len(start))
-    signs = np.sign(s)
-    for _ in range(MAX_STEPS):
-        support = np.flatnonzero(signs)
-        if len(support):
-            part = gram[np.ix_(support, support)] + TINY * np.eye(len(support))
-            goal = np.linalg.solve(part, q[support] - penalty * signs[support])
-            here, wrong = s[support], goal * signs[support] <= 0
-            if wrong.any():
-                # As far towards the goal as all signs hold: the objective falls all the way.
-                reach = np.abs(here[wrong]) / np.maximum(np.abs(here[wrong]) + np.abs(goal[wrong]), 1e-300)
-                s[support] = here + reach.min() * (goal - here)
-                first = support[wrong][reach.argmin()]
-                s[first] = signs[first] = 0.0
-                continue
-            s[support] = goal
-        left = np.where(signs == 0, q - gram @ s, 0.0)
-        worst = int(np.argmax(np.abs(left)))
-        if abs(left[worst]) <= penalty * (1 + 1e-10):
+def _solve_lasso(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
+    """Minimise over the coordinates whose signs are known; those that violate their condition join, until none does.
+
+    With signs in the rows of B, that is a problem of nonnegative least squares with one more row, t times ones::
+
+        1/2 ||x - z B||^2 + 1/2 (-gamma/t - t sum(z))^2 = 1/2 ||x - z B||^2 + gamma sum(z) + t^2/2 sum(z)^2 + constant
+    """
+    signs = np.sign(np.nan_to_num(start))
+    for _ in range(MAX_ROUNDS):
+        chosen, s = np.flatnonzero(signs), np.zeros(len(bases))
+        if len(chosen):
+            rows = signs[chosen, None] * bases[chosen]
+            z, _ = nnls(np.vstack([rows.T, np.full(len(rows), TINY)]), np.append(x, -penalty / TINY))
+            s[chosen] = signs[chosen] * z
+        left = bases @ (x - s @ bases)
+        joins = (s == 0) & (np.abs(left) > penalty * (1 + 1e-10))
+        if not joins.any():
             break
-        signs[worst] = np.sign(left[worst])
+        signs = np.sign(np.where(joins, left, s))
     return s

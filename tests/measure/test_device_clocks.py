@@ -9,19 +9,16 @@ import pytest
 
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import probes_of, read_rounds
+from respeed.measure import timing
 from respeed.measure.case import measure_ceilings
+from respeed.measure.timing import PROBE_SECONDS, Meter, Timer, make_probe, warm_up
 from respeed.protocol import POWER_CAP, REAL, TOO_HOT
 from respeed.records import Record, case_key
-from respeed.timing import blocks, disturbance
-from respeed.timing.blocks import Meter, Timer, warm_up
-from respeed.timing.disturbance import PROBE_SECONDS, make_probe
 from respeed.workloads.matmul import Matmul
 from tests.derived import PAPER, PAPERS
 from tests.made import make_record
+from tests.measure.test_blocks import QUIET
 
-QUIET = {
-    "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0,
-}  # fmt: skip
 # Seconds at the highest clock; of a synchronisation; that the host builds and checks for; until a device's clock has
 # followed its load, and how many times as fast it comes back.
 PRODUCT, STEP, SYNC, PAUSE, LAG, BACK = 40e-6, 2e-3, 20e-6, 1.0, 0.05, 10
@@ -68,10 +65,9 @@ class GPU:
 
 def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     """Rounds of cases that are light and heavy by turns, each built and checked while the device does nothing."""
-    for module in (blocks, disturbance):
-        monkeypatch.setattr(module, "seconds_now", lambda: gpu.now)
-    monkeypatch.setattr(blocks, "take_snapshot", lambda *_, **__: None)
-    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET)
+    monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
+    monkeypatch.setattr(timing, "take_snapshot", lambda *_, **__: None)
+    monkeypatch.setattr(timing, "difference", lambda *_: QUIET)
     records: list[Record] = []
     for gpu.round in range(1, ROUNDS + 1):
         gpu.pause()
@@ -105,7 +101,7 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
 ) -> None:
     gpu, bandwidth, cache = GPU("boosting", 2.0), 3e12, 100e6
     peak = 2e11 if precision == "fp64" else 6e13
-    monkeypatch.setattr(disturbance, "seconds_now", lambda: gpu.now)
+    monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
 
     def build(workload: Any, seed: int) -> SimpleNamespace:
         if isinstance(workload, Matmul):

@@ -10,16 +10,15 @@ from tabulate import tabulate
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES, Profile, told_of
+from respeed.inputs.machines import PROFILE_FILES, told_of
+from respeed.machine import machine_slug
 from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, usable_cores
-from respeed.machine.description import machine_slug
 from respeed.machine.devices import cpu_counters, device_facts, missing_device
-from respeed.machine.lock import who_measures
-from respeed.machine.process import cpu_quota, memory_left
+from respeed.machine.process import cpu_quota, memory_left, who_measures
 from respeed.machine.software import library_label, package_versions, scipy_library
 from respeed.measure.case import make_bench
 from respeed.protocol import REAL, quiet_probe
-from respeed.schedule.rows import probe_device, resolve_row
+from respeed.schedule.rows import find_rows, probe_device
 from respeed.text import counted
 
 # A process that takes more than this of one core while we look will take it while we measure.
@@ -117,7 +116,7 @@ def _devices() -> Iterator[Finding]:
         advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}" if 0 < limit < usual else ""
         advice = "end the other programs on it, or measure later" if facts.get("processes") else advice
         yield Finding(facts.get("name", "NVIDIA GPU"), ", ".join(told), advice)
-    rows = [one for one in PROFILE_FILES.load_right().values() if not (one.is_cpu or one.optional)]
+    rows = [one for one in PROFILE_FILES.load_all(chosen=()).values() if not (one.is_cpu or one.optional)]
     for backend, device in dict.fromkeys((one.backend, one.device) for one in rows if not missing_device(one.device)):
         answer = probe_device(backend, device, anew=True)
         reasons = [*answer.get("reasons", {"": answer.get("reason")}).values()]  # of each precision, or of all
@@ -149,13 +148,11 @@ def _lock_and_steadiness() -> Iterator[Finding]:
 
 def _profiles() -> list[list[str]]:
     """Return a row for every profile: whether it applies here, on how many threads and which CPUs, or why not."""
-    return sorted([name, one.label, *_applies(one)] for name, one in PROFILE_FILES.load_right().items())
-
-
-def _applies(profile: Profile) -> tuple[str, str]:
-    try:
-        row = resolve_row(profile)
-    except NotMeasurable as reason:
-        return "no", str(reason)
-    where = f" on CPU {show_list(row.cpus)}" if row.cpus else ""
-    return "yes", f"{counted(row.threads, 'thread')}{where}{', measured only where it is named' * profile.optional}"
+    profiles = PROFILE_FILES.load_all(chosen=())
+    rows, why_not = find_rows(profiles)
+    lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]
+    for name, row in rows.items():
+        where = f" on CPU {show_list(row.cpus)}" if row.cpus else ""
+        named = ", measured only where it is named" * row.profile.optional
+        lines.append([name, row.profile.label, "yes", f"{counted(row.threads, 'thread')}{where}{named}"])
+    return sorted(lines)

@@ -1,37 +1,183 @@
-"""Time steps: warm-up until their time has settled, then blocks.
+"""Time steps: warm-up until their time has settled, then blocks, and what disturbed a block.
 
 One ruler for every profile: the host's clock, the device synchronised at both ends. Counters of energy are read at the
 ends of blocks, outside of what is timed.
+
+The kernel tells of waiting, throttling, page faults, and the threads that ran. The reference probe, a product of fixed
+size that is timed before and after each block, sees what the kernel cannot.
 """
 
 import math
+import resource
 import statistics
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from respeed.machine.devices import EnergyCounter
-from respeed.protocol import Block, TimingProtocol, contamination, quiet_probe
-from respeed.timing import seconds_now
-from respeed.timing.disturbance import Probe, difference, take_snapshot
+from respeed.machine.process import quota_throttles, read_word
+from respeed.protocol import Block, TimingProtocol, Warmup, contamination, quiet_probe
+
+
+def seconds_now() -> float:
+    """Return monotonic seconds, for differences only."""
+    return time.perf_counter_ns() * 1e-9
+
+
+def utc_now() -> str:
+    """Return the date and time in UTC, ISO 8601 to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def time_steps(step: Callable[[], None], sync: Callable[[], None], count: int = 1) -> float:
+    """Return the seconds that each of `count` steps takes, of which only the last one is waited for."""
+    start = seconds_now()
+    for _ in range(count):
+        step()
+    sync()
+    return (seconds_now() - start) / count
+
+
+# A thread took part in a block if it ran for at least this share of the time that the busiest one did.
+RAN_SHARE = 0.1
+# Long enough that what stops the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
+# probe slow: of probes of 5 ms, 9 took more than 1.7 times a quiet one, beside blocks that were 1.01 times as long.
+PROBE_SECONDS = 0.01
+# Long enough for every thread of a pool to be seen at work.
+PROOF_SECONDS = 0.05
+# A device raises or lowers its clock for what it has to do within some 0.1 s.
+LOAD_SECONDS = 0.2
+REPEATS = 3
+
+_TASKS = Path("/proc/self/task")
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters at one moment.
+
+    `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one); `is_shared`: whether they wait for
+    one another by design. Of `counts`, None is what nothing tells.
+    """
+
+    threads: dict[str, tuple[int, int]]
+    is_shared: bool
+    counts: dict[str, int | None]
+
+
+def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
+    """Read the counters of this process, and of the `helpers`, processes that compute for it, each by its first thread.
+
+    This process, and the threads by which they send one another what they computed, share their cores, as those of a
+    library do that `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is
+    the reference probe.
+    """
+    faults, threads = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _threads(helpers)
+    counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
+    return Snapshot(threads, is_shared or bool(helpers), counts)
+
+
+def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Return what happened between two snapshots: the facts of a Block that are not its times.
+
+    None is what nothing tells.
+    """
+    delay, ran = None, None
+    if after.threads:
+        changes = [
+            (on_cpu - before.threads.get(thread, (0, 0))[0], waiting - before.threads.get(thread, (0, 0))[1])
+            for thread, (on_cpu, waiting) in after.threads.items()
+        ]
+        busiest = max(on_cpu for on_cpu, _ in changes)
+        ran = sum(on_cpu > 0 and on_cpu >= RAN_SHARE * busiest for on_cpu, _ in changes)
+        delay = None if after.is_shared else sum(waiting for _, waiting in changes) * 1e-9
+    counted: dict[str, int | None] = {}
+    for name, last in after.counts.items():
+        first = before.counts[name]
+        counted[name] = None if first is None or last is None else last - first
+    return {"run_delay_seconds": delay, "threads_ran": ran, **counted}
+
+
+def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
+    threads = {}
+    for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
+        if told := read_word(path):  # nothing of a thread that has just ended
+            on_cpu, waiting, _ = told.split()
+            threads[path.parent.name] = (int(on_cpu), int(waiting))
+    return threads
+
+
+def _clock_throttles() -> int | None:
+    """Return how often the CPUs lowered their clocks because they were too hot; None where nothing tells."""
+    told = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    return sum(map(int, filter(str.isdecimal, told))) if any(told) else None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """`repeats` products are one probe; their number is fixed once, so that all probes of a round do the same work."""
+
+    product: Callable[[], None]
+    sync: Callable[[], None]
+    repeats: int
+
+    def seconds(self) -> float:
+        """Return the seconds that a product takes, over one probe.
+
+        One more goes before: what ran last has the caches, and threads may sleep; after a program was built or checked
+        the first product took twice as long on a quiet machine.
+        """
+        time_steps(self.product, self.sync)
+        return time_steps(self.product, self.sync, self.repeats)
+
+
+def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchronous: bool = True) -> Probe:
+    """Warm the product up and choose how often to repeat it."""
+    one = best_seconds(product, sync, synchronous=synchronous)
+    return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
+
+
+def prove_threads(probe: Probe) -> dict[str, Any]:
+    """Tell how many threads really ran during the probe's product.
+
+    Tell also how long they waited for a core, and how many CPUs' whole time they took.
+    """
+    begin, computed = seconds_now(), time.process_time()
+    before = take_snapshot()
+    while seconds_now() < begin + PROOF_SECONDS:
+        probe.seconds()
+    seen = difference(before, take_snapshot())
+    taken = (time.process_time() - computed) / (seconds_now() - begin)
+    told = {name: seen[name] for name in ("threads_ran", "run_delay_seconds")}
+    return told | {"cpus_taken": round(taken, 3)}
+
+
+def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchronous: bool) -> float:
+    """Return the seconds that a step takes at its best, for a ceiling.
+
+    On the CPUs they are those of the fastest of REPEATS steps, after two that do not count. On a device, which is not
+    `synchronous`, they are those of the fastest of REPEATS batches after it did nothing else for LOAD_SECONDS: as many
+    steps are queued at once as take PROBE_SECONDS, for one that is waited for alone is mostly waiting.
+    """
+    if synchronous:
+        return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
+    sync()
+    count, end, taken = 1, seconds_now() + LOAD_SECONDS, list[float]()
+    while len(taken) < REPEATS:
+        is_loaded = seconds_now() >= end
+        one = time_steps(step, sync, count)
+        taken += [one] if is_loaded else []
+        count = max(1, math.ceil(PROBE_SECONDS / one))
+    return min(taken)
+
 
 # Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
 # than they are in a block, and blocks sized by that would be too short.
 AHEAD = 32
-
-
-@dataclass(frozen=True)
-class Warmup:
-    """How a program was warmed up.
-
-    `settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
-    the first step took where that needed no warm-up.
-    """
-
-    steps: int
-    seconds: float
-    settled: bool
-    step_seconds: float
 
 
 def warm_up(
@@ -51,7 +197,7 @@ def warm_up(
     # A device's first step waited for a cold clock, and nothing tells yet how many fit a window.
     median = 0.0 if synchronous else _window(step, sync, 0.0, 1)[0]
     if median > protocol.block_seconds:
-        return Warmup(steps, seconds_now() - began, True, median)
+        return Warmup(True, median, steps, seconds_now() - began)
     while True:
         together = 1 if synchronous else min(AHEAD, max(1, int(window / median)))
         median, count = _window(step, sync, window, together)
@@ -61,7 +207,7 @@ def warm_up(
         agreed = is_slow or abs(median - previous) <= protocol.warmup_agreement * median
         is_over = elapsed >= max(protocol.warmup_cap_seconds, 4 * median)
         if is_slow or is_over or (agreed and elapsed >= protocol.warmup_seconds):
-            return Warmup(steps, elapsed, agreed, median)
+            return Warmup(agreed, median, steps, elapsed)
         previous = median
 
 
@@ -70,14 +216,9 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 
     There are `together` of them between two synchronisations.
     """
-    times: list[float] = []
-    end = seconds_now() + seconds
+    times, end = list[float](), seconds_now() + seconds
     while not times or seconds_now() < end:
-        start = seconds_now()
-        for _ in range(together):
-            step()
-        sync()
-        times.append((seconds_now() - start) / together)
+        times.append(time_steps(step, sync, together))
     return statistics.median(times), together * len(times)
 
 
@@ -93,24 +234,22 @@ class Meter:
     device: Callable[[], dict[str, float]] = dict
 
     def read(self) -> tuple[float, ...]:
-        """Return what each counter says; NaN for one that is gone."""
-        return tuple(map(_read, self.counters))
+        """Return what each counter says; nothing if one is gone."""
+        try:
+            return tuple(counter.read() for counter in self.counters)
+        except Exception:  # whatever the driver says of it
+            return ()
 
     def joules(self, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> dict[str, float]:
         """Return what was used, by domain, between two readings `seconds` apart; nothing if a counter does not tell."""
+        if not (before and after):
+            return {}
         ends = zip(self.counters, before, after, strict=True)
         used = {counter.domain: counter.between(first, last, seconds) for counter, first, last in ends}
         return {} if any(map(math.isnan, used.values())) else used
 
 
 NO_METER = Meter()
-
-
-def _read(counter: EnergyCounter) -> float:
-    try:
-        return counter.read()
-    except Exception:  # whatever the driver says of a counter that is gone
-        return math.nan
 
 
 @dataclass(frozen=True)
@@ -214,16 +353,9 @@ class Timer:
         A step in one part is not waited for until the last one is on its way.
         """
         if len(self.parts) == 1:
-            start = seconds_now()
-            for _ in range(steps):
-                self.parts[0]()
-            self.sync()
-            return [self.told(steps, seconds_now() - start)]
+            return [self.told(steps, steps * time_steps(self.parts[0], self.sync, steps))]
         seconds = [0.0] * len(self.parts)
         for _ in range(steps):
             for index, part in enumerate(self.parts):
-                start = seconds_now()
-                part()
-                self.sync()
-                seconds[index] += seconds_now() - start
+                seconds[index] += time_steps(part, self.sync)
         return seconds

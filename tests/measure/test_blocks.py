@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.machine.devices import EnergyCounter
+from respeed.measure import timing
+from respeed.measure.timing import Meter, Probe, Timer, difference, make_probe, take_snapshot, warm_up
 from respeed.protocol import REAL, Block, contamination, quiet_probe
-from respeed.timing import blocks, disturbance
-from respeed.timing.blocks import Meter, Timer, warm_up
-from respeed.timing.disturbance import Probe, difference, make_probe, take_snapshot
 
 CLEAN = Block(
     sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), run_delay_seconds=0.0,
@@ -52,8 +51,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (blocks, disturbance):
-        monkeypatch.setattr(module, "seconds_now", lambda: made.now)
+    monkeypatch.setattr(timing, "seconds_now", lambda: made.now)
     return made
 
 
@@ -124,13 +122,13 @@ def test_every_block_is_long_enough_has_enough_steps_and_lies_between_two_probes
 def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
+    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
     timed = timer(clock, 0.01).measure()
     assert all(contamination(block, 1, 0.004, REAL) for block in timed)
     assert sum(block.seconds for block in timed) >= REAL.measure_cap * REAL.measure_seconds * 0.999
     # However long a disturbed block took, another follows.
     waits = iter([1.0, 0.0, 0.0])
-    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
+    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
     timed = timer(clock, 5.0).measure()
     assert [bool(contamination(block, 1, 0.004, REAL)) for block in timed] == [True, False]
 
@@ -163,16 +161,13 @@ def test_a_slow_step_that_takes_as_long_as_the_one_before_is_warm(
     assert warm_up(clock.step(lambda _: seconds), nothing, REAL, first_seconds=first).steps == steps
 
 
-def test_where_the_device_runs_ahead_warm_up_times_steps_together(clock: Clock) -> None:
+def test_where_the_device_runs_ahead_warm_up_times_as_many_steps_together_as_fit_the_window(clock: Clock) -> None:
     """A synchronisation that costs more than a step must not make the step seem slow."""
 
     def sync() -> None:
         clock.now += 0.0032
 
     assert warm_up(clock.step(lambda _: 0.001), sync, REAL, synchronous=False).step_seconds == pytest.approx(0.0011)
-
-
-def test_where_the_device_runs_ahead_no_more_is_queued_than_fits_the_window(clock: Clock) -> None:
     for seconds in (1e-4, 0.004, 0.04, 0.2, 0.3):
         began = clock.now
         done = warm_up(clock.step(lambda _, seconds=seconds: seconds), nothing, REAL, synchronous=False)
@@ -181,7 +176,7 @@ def test_where_the_device_runs_ahead_no_more_is_queued_than_fits_the_window(cloc
 
 
 def test_between_two_blocks_on_a_device_lies_one_probe(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
+    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
     probe = Probe(clock.step(lambda number: 0.001 * number), nothing, 1)
     for synchronous in (True, False):
         found = replace(timer(clock, 0.01, synchronous=synchronous), probe=probe).measure()

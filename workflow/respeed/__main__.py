@@ -1,7 +1,0 @@
-"""python -m respeed"""
-
-import sys
-
-from respeed.cli.main import main
-
-sys.exit(main())

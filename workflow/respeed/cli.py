@@ -1,0 +1,173 @@
+"""The command line: build the parser, import the function behind the command, and turn a mistake into one line."""
+
+import argparse
+import importlib
+import importlib.metadata
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from respeed.errors import GOES_ON, UserError, nearest
+from respeed.machine.process import interrupt_when_stopped
+
+# What a report consists of, in the order in which it is built.
+PARTS = ("tables", "figures", "pdf")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    That is 0 if all is well, 1 if the command found something wrong, 2 for a mistake of the user, which is one line.
+    Without `arguments` those of this process are taken, and signals interrupt it.
+    """
+    if arguments is None:
+        interrupt_when_stopped()
+        for stream in (sys.stdout, sys.stderr):  # a terminal may have few letters: the others as escapes
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+    try:
+        options = vars(build_parser().parse_args(arguments))
+        module, _, function = options.pop("function").partition(":")
+        code = getattr(importlib.import_module(f"respeed.{module}"), function)(**options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough, such as `head`.
+        _discard_stdout()
+        return 0
+    except KeyboardInterrupt:
+        print(f"respeed: stopped; what was measured is kept, and {GOES_ON}", file=sys.stderr)
+        return 130
+    except (UserError, OSError) as error:
+        print(f"respeed: {error}", file=sys.stderr)
+        if isinstance(error, OSError):
+            _discard_stdout()
+        return 2
+    return code or 0
+
+
+def _discard_stdout() -> None:
+    """Send what is still to be printed to nowhere, so that it does not fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line: no usage before it, and the nearest of the words that are allowed."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the mistake as one of the user, behind the name of the command."""
+        raise UserError(": ".join([*self.prog.split()[1:], message]))
+
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.choices is not None and value not in action.choices:
+            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, action.choices)}")
+
+
+class Command(NamedTuple):
+    """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
+
+    Without a help text, the list of commands does not show it: it is one that rules and respeed itself call.
+    """
+
+    function: str
+    help: str = ""
+    example: str = ""
+    arguments: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)"
+SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
+PATH = "check only these records: a folder, or a file that `export` wrote"
+MANY: dict[str, Any] = {"nargs": "+", "default": []}
+SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
+CONFIG = "--config", {"nargs": "*", "default": [], "metavar": "KEY=VALUE", "help": SETTINGS}
+
+COMMANDS = {
+    "measure": Command(
+        "commands:measure", "measure what config.yaml asks for and is not measured yet",
+        "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
+        (
+            ("--budget", {"metavar": "TIME", "help": "begin nothing that ends later, such as 15min"}),
+            ("--wait", {"metavar": "TIME", "help": WAIT}),
+            ("--only", MANY | {"metavar": "WORD", "help": "only cells with it in PAPER/TABLE/CASE"}),
+            ("--profiles", MANY | {"metavar": "NAME", "help": "only these rows"}),
+            ("--rounds", {"type": int, "metavar": "NUMBER", "help": "until each cell has so many rounds"}),
+            ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
+            ("--log", {"type": Path, "help": "also write into this file what is said on the screen"}),
+            CONFIG,
+        ),
+    ),
+    "report": Command(
+        "commands:make_report", "build tables, figures and the PDF from the records", "report --only tables",
+        (
+            ("--only", {"choices": PARTS, "metavar": "PART", "help": f"build only this: {', '.join(PARTS)}"}),
+            ("--machine", {"metavar": "NAME", "help": "the machine to show in full, where there are many"}),
+            ("--papers", {"nargs": "*", "metavar": "NAME", "help": "the papers to show (default: config.yaml's)"}),
+            SMOKE,
+        ),
+    ),
+    "status": Command(
+        "commands:show_status", "show how much is measured, and what a run would measure",
+        "status --config papers=all",
+        (
+            ("--machine", MANY | {"metavar": "NAME", "help": "show these machines (default: all)"}),
+            SMOKE, CONFIG,
+        ),
+    ),
+    "claims": Command(
+        "commands:show_claims", "say what each paper claims, and whether it holds", "claims --machine my-laptop",
+        (("--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}), SMOKE),
+    ),
+    "doctor": Command("doctor:examine", "say what this machine is, what it can run, what disturbs it", "doctor"),
+    "check": Command(
+        "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
+        (("path", {"nargs": "?", "type": Path, "metavar": "PATH", "help": PATH}),),
+    ),
+    "new": Command(
+        "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
+        (
+            ("kind", {"metavar": "KIND", "help": "paper, workload, hardware, machine or backend"}),
+            ("name", {"metavar": "NAME", "help": "its name, which its file or folder gets, too"}),
+        ),
+    ),
+    "export": Command(
+        "files:export_records", "write records to one file, to take them elsewhere", "export records.zip",
+        (
+            ("file", {"metavar": "FILE", "type": Path, "help": "the file to write"}),
+            ("--machine", {"metavar": "NAME", "help": "only the records of this machine (default: of all)"}),
+            SMOKE,
+        ),
+    ),
+    "import": Command(
+        "files:import_records", "add records of another machine", "import records.zip --as lab",
+        (
+            ("path", {"metavar": "PATH", "type": Path, "help": "a file that `export` wrote, or a machine's folder"}),
+            ("--as", {"dest": "name", "metavar": "NAME", "help": "the name that the machine gets here"}),
+            SMOKE,
+        ),
+    ),
+    "probe": Command("backends:probe", arguments=(("backend", {}), ("device", {}))),
+}  # fmt: skip
+
+
+def build_parser() -> Parser:
+    """Build the parser of all commands.
+
+    The module of a command is imported only when it runs: `respeed measure` must not pay for Seaborn, `check` for
+    pandas.
+    """
+    parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
+    parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help says more")
+    for name, (function, says, example, arguments) in COMMANDS.items():
+        shown: dict[str, Any] = {"help": says, "epilog": f"Example: respeed {example}"} if says else {}
+        command = commands.add_parser(name, **shown)
+        command.set_defaults(function=function)
+        for argument, options in arguments:
+            command.add_argument(argument, **options)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

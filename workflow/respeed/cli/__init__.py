@@ -1,1 +1,0 @@
-"""The command `respeed`. Snakemake's rules call it; people may, too."""

@@ -1,0 +1,216 @@
+"""What the commands do that measure, and that show what was measured: measure, report, status and claims."""
+
+import contextlib
+import importlib
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tabulate import tabulate
+
+from respeed.analysis.cells import NOT_YET, make_cells
+from respeed.analysis.claims import count_results
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import read_rounds
+from respeed.errors import UserError, cannot_write, nearest
+from respeed.inputs.config import MOST_ROUNDS, load_config, parse_settings
+from respeed.machine import machine_slug
+from respeed.measure.session import measure_session
+from respeed.output import read_tables
+from respeed.paths import check_room, hold_folder, results_folder
+from respeed.protocol import SMOKE_STAMP
+from respeed.records import read_description, read_records, recorded_machines
+from respeed.schedule.rows import check_same_machine
+from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_came_out
+
+# Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+UNFINISHED = 75
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
+
+
+def measure(
+    budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, only: Sequence[str],
+    profiles: Sequence[str], rounds: int | None, config: Sequence[str],
+) -> int:  # fmt: skip
+    """Measure turn after turn what is asked for and is not measured yet.
+
+    The exit code is 1 if a cell failed or was wrong. With a `stamp`, which rules ask for, that empty file is written
+    when nothing is left, and the exit code is 75 as long as something is.
+    """
+    budget_seconds = None if budget is None else parse_duration(budget, "--budget")
+    wait_seconds = None if wait is None else parse_duration(wait, "--wait")
+    settings = parse_settings(config)
+    if profiles:
+        settings["profiles"] = list(profiles)
+    if rounds is not None:
+        if not 1 <= rounds <= MOST_ROUNDS:
+            raise UserError(f"--rounds: {rounds} is no number of rounds; give one from 1 to {MOST_ROUNDS}")
+        settings |= {"rounds": rounds, "most": rounds}
+    with _logging_to(log) as say, contextlib.ExitStack() as held:
+        run = resolve_run(settings, only=tuple(only))
+        if run.nodes:
+            raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
+        if only and not run.work.wanted:
+            raise UserError(
+                f"--only: no cell on the rows that this machine can run has {' or '.join(only)} in its name"
+            )
+        check_room(results_folder(run.smoke))
+        if stamp is None:  # by hand; a run of Snakemake holds the folder for what it asks for
+            held.callback(os.close, hold_folder(run.smoke))
+        run.describe()
+        outcome = measure_session(run.work, budget_seconds, say, wait_seconds)
+        say(f"respeed: {outcome}")
+        if stamp is None:
+            return int(say_what_came_out(run, lambda line: say(f"respeed: {line}")))
+        if not outcome.is_whole:
+            return UNFINISHED
+        stamp.touch()  # what came out, the run of Snakemake says when it is done
+        return 0
+
+
+@contextlib.contextmanager
+def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """Give a function that prints a line to the screen, and into the file if there is one.
+
+    A user's mistake is put into the file as well: on a cluster, nobody sees the screen. Raises UserError if the system
+    refuses to write the file.
+    """
+
+    def write(text: str) -> None:
+        try:
+            with (path or Path(os.devnull)).open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"{text}\n")
+        except OSError as error:
+            raise cannot_write(path or "", error) from None
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+        write(text)
+
+    try:
+        yield say
+    except UserError as error:
+        with contextlib.suppress(UserError):  # the log's own, which may be what ended it
+            write(f"respeed: {error}")
+        raise
+
+
+def parse_duration(text: str, where: str) -> float:
+    """Return the seconds of "90 s", "15min", "1.5 h" or "0"; raise UserError for anything else."""
+    if text.strip() == "0":
+        return 0.0
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not float(found[1]):
+        raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+# The states of a cell, in the order of the columns.
+STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
+# Lines are as wide as the terminal, but not so wide that nobody reads them.
+WIDEST = 100
+
+
+def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str]) -> int:
+    """Print how much is measured, and what a run with these settings would measure.
+
+    A line a table of each `machine` comes first, by default of all that have records; at the end, what came out of what
+    this one was asked for. The exit code is 1 if any of that failed.
+
+    Raises UserError if a run would refuse to measure, because this machine is another one than its name says.
+    """
+    run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
+    there = recorded_machines(run.smoke)
+    for name in machine or there:
+        _check_recorded(name, there)
+        lines = _count_cells(run, name)
+        header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "last\nmeasured"]
+        print(f"{name}\n\n{tabulate(lines, header, disable_numparse=True)}\n")
+    if not run.nodes:
+        check_same_machine(run.machine, run.smoke)
+    print(announce(run))
+    if run.nodes or run.machine not in there:
+        return 0
+    return int(say_what_came_out(run, print))
+
+
+def _check_recorded(machine: str, there: Collection[str]) -> None:
+    """Raise UserError unless the machine is one of those that have records."""
+    if machine not in there:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+
+
+def _count_cells(run: Run, machine: str) -> list[list[Any]]:
+    """Return a line for each table of a machine: its cells by their state, and when the last was measured."""
+    description = read_description(machine, run.smoke)
+    rounds = read_rounds(read_records(run.smoke, machine), run.papers)
+    cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
+    waits = np.where(cells["reason"] == NOT_YET, "not measured", "cannot run")
+    states = cells["status"].where(cells["status"] != "not-run", waits)
+    last = rounds.groupby(["paper", "experiment"])["started"].max()
+    lines = []
+    for (paper, name), mine in cells.groupby(["paper", "experiment"], sort=False):
+        counts, when = states[mine.index].value_counts(), last.get((paper, name), "")[:16].replace("T", " ")
+        lines.append([f"{paper} {name}", *(counts.get(state, "–") for state in STATES), len(mine), when or "–"])
+    return lines
+
+
+def show_claims(smoke: bool, machine: str | None) -> None:
+    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are."""
+    there = recorded_machines(smoke)
+    if machine:
+        _check_recorded(machine, there)
+    name = machine or load_config().machine or machine_slug()
+    if name not in there:
+        print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
+        return
+    tables = read_tables(smoke, [name])
+    if smoke:
+        print(SMOKE_STAMP)
+    for paper in tables.papers.values():
+        judged = [one for one in rows_of(tables["claims"]) if one.paper == paper.name and not one.case]
+        came_out, firmness = count_results(name, paper, tables["cells"], tables["claims"])
+        print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
+        # What this machine has an answer to leads.
+        for one in sorted(judged, key=lambda one: not one.here):
+            print("\n".join(_lines(one)))
+        print(_wrapped(firmness or came_out))
+
+
+def _lines(one: Any) -> list[str]:
+    numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
+    lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
+    return [*lines, *[_wrapped(one.reason, "    ")] * bool(one.reason), ""]
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    width = min(WIDEST, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+# What builds each part of a report. Each imports what the others do without, such as Seaborn or Typst; the page of all
+# tables has the figures in it.
+BUILDERS = {
+    "tables": ("respeed.output:build_tables",),
+    "figures": ("respeed.figures:build_figures", "respeed.output:build_page"),
+    "pdf": ("respeed.report:build_report",),
+}
+
+
+def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
+    """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
+
+    With `only`, one of these parts is built from what is there. Prints where the PDF is.
+    """
+    for builder in chain.from_iterable([BUILDERS[only]] if only else BUILDERS.values()):
+        module, _, function = builder.partition(":")
+        if made := getattr(importlib.import_module(module), function)(smoke, machine, papers):
+            print(made)

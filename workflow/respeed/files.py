@@ -1,0 +1,310 @@
+"""Files that people write and carry: respeed check, new, export and import.
+
+What is carried are records as they lie under a folder of records, in a zip file or a folder. Whoever made them is not
+trusted: all is checked before anything is written, nothing that is here is written over, and what a zip file unpacks to
+is bounded.
+"""
+
+import contextlib
+import io
+import os
+import shutil
+import stat
+import sys
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from respeed.errors import UserError, nearest
+from respeed.inputs.config import denied_papers, load_config
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES
+from respeed.inputs.papers import PAPER_FILES
+from respeed.inputs.reader import mistakes_of, read_bounded
+from respeed.inputs.registry import broken_files
+from respeed.machine import difference
+from respeed.paths import (
+    BACKENDS,
+    HARDWARE,
+    MACHINES,
+    PAPERS,
+    ROOT,
+    STARTERS,
+    WORKLOADS,
+    check_name,
+    class_name,
+    hold_folder,
+    records_folder,
+    replacing,
+)
+from respeed.records import (
+    DESCRIPTION,
+    MOST_BYTES,
+    Record,
+    is_file_of_machine,
+    known_hardware,
+    parse_file,
+    record_paths,
+)
+from respeed.text import clip, counted, visible
+
+# A paper's rounds on all profiles of a machine are some hundred files and few megabytes.
+MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
+# What reading a damaged or hostile zip file may raise.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
+# The bytes of each file, by its path within a folder of records.
+Files = dict[PurePosixPath, bytes]
+NO_RECORDS = "has no records; measure first, or give a file that export wrote"
+
+
+def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
+    """Write the files of a machine, or of all, to a zip file, whole or not at all, and print what is in it.
+
+    The same files make the same bytes. What import would refuse is left out with a line.
+
+    Raises
+    ------
+    UserError
+        There are no records, or the zip file cannot be written.
+    """
+    home = records_folder(smoke)
+    carried = read_carried(home, smoke) if home.is_dir() else Carried()
+    for line in carried.mistakes:
+        print(f"respeed: left out: {line}", file=sys.stderr)
+    if machine and machine not in carried.hardware:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, carried.hardware)}")
+    files = {place: data for place, data in carried.files.items() if machine in (None, place.parts[0])}
+    if not files:
+        raise UserError(f"{home}: {NO_RECORDS}")
+    if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
+        raise UserError(f"{file}: is no zip file, or in no folder; name one that can be written, such as records.zip")
+    with replacing(file) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, data in files.items():
+            info = zipfile.ZipInfo(str(place))  # of a fixed date: when it was packed is no fact of a record
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+    for name, records in Counter(place.parts[0] for place in files if place.name != DESCRIPTION).items():
+        print(f"{name}: {counted(records, 'record')}")
+    print(f"wrote {file}, {file.stat().st_size:,} bytes")
+    print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{file.name}")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a zip file or a folder has: files that can be used, and a line for each mistake in the others.
+
+    `hardware` has the facts of each machine, as its first file tells them.
+    """
+
+    files: Files = field(default_factory=dict)
+    hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
+    mistakes: list[str] = field(default_factory=list)
+
+
+def read_carried(path: Path, smoke: bool | None = None) -> Carried:
+    """Read the files of machines in a zip file, a folder of records, or the folder of one machine.
+
+    Parameters
+    ----------
+    path : Path
+        Where they are.
+    smoke : bool or None
+        Whether they must be those of tiny sizes; None if each may be of either kind.
+
+    Raises
+    ------
+    UserError
+        There is more than fits; or a zip file cannot be read whole, or has anything that is no file of a machine.
+    """
+    carried = Carried()
+    files = _read_folder(path, carried.mistakes) if path.is_dir() else _read_zip(path)
+    for place, data in files.items():
+        machine = place.parts[0]
+        try:
+            found, mistakes = parse_file(place, data, smoke, f"{path}: {place}")
+            facts = (found.start.machine if isinstance(found, Record) else found.hardware).model_dump()
+            if reason := difference(facts, carried.hardware.setdefault(machine, facts)):
+                mistakes.append(f"{path}: {place}: is of another machine than other files of {machine} ({reason})")
+        except UserError as error:
+            mistakes = [str(error)]
+        if not mistakes:
+            carried.files[place] = data
+        carried.mistakes.extend(mistakes)
+    return carried
+
+
+def _read_folder(path: Path, mistakes: list[str]) -> Files:
+    """Return the files of machines in a folder, and add a line to `mistakes` for each that cannot be read."""
+    home = path if _paths_below(path) else path.resolve().parent
+    places = [one for one in _paths_below(home) if home == path or one.parts[0] == path.resolve().name]
+    _check_amount(path, len(places), sum((home / place).lstat().st_size for place in places))
+    files = Files()
+    for place in places:
+        try:
+            files[place] = read_bounded(home / place, MOST_BYTES)
+        except UserError as error:
+            mistakes.append(str(error))
+    return files
+
+
+def _paths_below(folder: Path) -> list[PurePosixPath]:
+    """Return the files of machines in a folder of records, by their path within it, in order."""
+    found = (PurePosixPath(path.relative_to(folder)) for path in (*folder.glob("*/*"), *folder.glob("*/*/*")))
+    return sorted(filter(is_file_of_machine, found))
+
+
+def _check_amount(path: Path, files: int, size: int) -> None:
+    if files > MAX_FILES or size > MAX_BYTES:
+        raise UserError(f"{path}: has more than {MAX_FILES} files, or {MAX_BYTES} bytes; give those of one machine")
+
+
+def _read_zip(path: Path) -> Files:
+    packed, files = io.BytesIO(read_bounded(path, MAX_ZIP_BYTES)), Files()
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            _check_amount(path, len(members), sum(info.file_size for info in members))
+            for info in members:
+                name = PurePosixPath(info.filename)
+                if reason := _why_refused(info, name, files):
+                    raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
+                with archive.open(info) as file:  # no more than it says: what it says may be a lie
+                    files[name] = file.read(MOST_BYTES + 1)
+                if len(files[name]) > MOST_BYTES:
+                    raise UserError(f"{path}: {name}: larger than {MOST_BYTES} bytes, which no record needs")
+    except _ZIP_ERRORS as error:
+        raise UserError(f"{path}: is no whole zip file ({clip(str(error), 120)})") from None
+    return files
+
+
+def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> str | None:
+    """Return why a member of a zip file is none that export writes; None if it may be one."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if str(name) != info.filename or not is_file_of_machine(name):
+        return "is no file of a machine's records"
+    if kind not in (0, stat.S_IFREG):
+        return "is no regular file"
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "is encrypted, or packed in another way than export packs"
+    return "stands there twice" if name in known else None
+
+
+def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
+    """Copy what a zip file or a folder has and is not here, and print what that was.
+
+    Parameters
+    ----------
+    path : Path
+        A zip file, a folder of records, or the folder of one machine.
+    smoke : bool
+        Whether they are those of tiny sizes.
+    name : str or None
+        What the machine is to be called here; None if each keeps its name.
+
+    Raises
+    ------
+    UserError
+        Anything in it is not right, or is of another machine than what is here under that name: nothing is written.
+        Or a run is at work in the folder of results.
+    """
+    with contextlib.ExitStack() as held:
+        held.callback(os.close, hold_folder(smoke))
+        carried = read_carried(path, smoke)
+        if wrong := carried.mistakes or ([] if carried.files else [f"{path}: {NO_RECORDS}"]):
+            raise UserError(wrong[0])
+        if name and len(carried.hardware) > 1:
+            machines = ", ".join(carried.hardware)
+            raise UserError(f"{path}: --as {name}: has {len(carried.hardware)} machines ({machines}); export one")
+        for machine, facts in carried.hardware.items():
+            here = check_name("machine", name or machine, str(path))
+            if reason := difference(facts, known_hardware(here, smoke)):
+                raise UserError(f"{path}: {here} is another machine than that of this name here ({reason}); --as NAME")
+        new, known = Counter[str](), Counter[str]()
+        for place, data in carried.files.items():
+            machine = name or place.parts[0]
+            target = records_folder(smoke).joinpath(machine, *place.parts[1:])
+            if not os.path.lexists(target):
+                with replacing(target) as file:
+                    file.write(data)
+                new[machine] += 1
+                continue
+            known[machine] += 1
+            if target.read_bytes() != data:
+                print(f"{target} is another one, and stays; to take theirs, delete it and import again")
+    for machine in new | known:
+        there = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
+        print(f"{machine}: {counted(new[machine], 'new file') if new[machine] else 'nothing new'}{there}")
+    if new:
+        print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
+
+
+# The commands.
+
+# What stands for the name in a starter.
+PLACEHOLDER = "NAME"
+# Where each kind of file lies, and the command that tries it.
+KINDS = {
+    "paper": (PAPERS, "./run snakemake --cores all --config preset=smoke papers=NAME"),
+    "workload": (WORKLOADS, "./run pytest tests/conformance -k NAME"),
+    "hardware": (HARDWARE, "./run respeed doctor"),
+    "machine": (MACHINES, "./run respeed check"),
+    "backend": (BACKENDS, "./run pytest tests/conformance -k NAME"),
+}
+
+
+def check(path: Path | None) -> int:
+    """Print a line for each mistake in what people write and in records.
+
+    Parameters
+    ----------
+    path : Path or None
+        A folder or a zip file of records, to look at nothing else; None for all files that people write, workloads and
+        backends among them, and the records under results.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if there is any mistake.
+    """
+    mistakes: list[str] = []
+    looked: list[str] = []
+    records: list[tuple[Path, bool | None]] = [(path, None)] if path else []
+    if path is None:
+        kinds = (PROFILE_FILES, PAPER_FILES, MACHINE_FILES)
+        mistakes = [*mistakes_of(load_config), *chain.from_iterable(kind.check() for kind in kinds), *broken_files()]
+        looked = ["config.yaml", *(counted(len(kind.names()), kind.kind) for kind in kinds)]
+        for name, why in [] if mistakes else denied_papers(PAPER_FILES.names()):
+            print(f"{name}: not allowed: {why}")
+        records = [(records_folder(smoke), smoke) for smoke in (False, True) if record_paths(smoke)]
+    for folder, smoke in records:
+        carried = read_carried(folder, smoke)
+        mistakes += carried.mistakes or ([] if carried.files else [f"{folder}: {NO_RECORDS}"])
+        looked.append(f"{counted(len(carried.files), 'good file')} in {folder}")
+    for line in mistakes:
+        print(visible(line))
+    print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
+    return 1 if mistakes else 0
+
+
+def write_starter(kind: str, name: str) -> None:
+    """Copy the starter of that kind under that name, and print where it lies and the command that tries it.
+
+    Raises UserError if there is no such kind, or the name is taken or cannot be one.
+    """
+    if kind not in KINDS:
+        raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")
+    folder, tries = KINDS[kind]
+    (source,) = STARTERS.glob(f"{kind}*")
+    if source.suffix == ".py" and not name.isidentifier():
+        raise UserError(f"new {kind}: {name!r} cannot be the name of a Python file; use small letters, digits and _")
+    path = folder / f"{check_name(kind, name, f'new {kind}')}{source.suffix}"
+    if path.exists():
+        raise UserError(f"new {kind}: {path.relative_to(ROOT)} is there already")
+    (shutil.copytree if source.is_dir() else shutil.copyfile)(source, path)
+    for file in path.iterdir() if path.is_dir() else [path]:
+        text = file.read_text(encoding="utf-8").replace(f"class {PLACEHOLDER}(", f"class {class_name(name)}(")
+        file.write_text(text.replace(PLACEHOLDER, name), encoding="utf-8")
+    print(f"wrote {path.relative_to(ROOT)}; once it is filled in: {tries.replace(PLACEHOLDER, name)}")
