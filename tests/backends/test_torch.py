@@ -105,10 +105,13 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
 ) -> None:
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
-    monkeypatch.setattr(fused, "compile_for", Mock(side_effect=error))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
+    monkeypatch.setattr(fused, "compile_for", compiles := Mock(side_effect=error))
     made = bare(backend.OnCuda, "cuda")
     if error in (NO_COMPILER, NO_CACHE):
-        assert made._compile() == f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
+        said = f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
+        assert [made._compile() for _ in range(2)] == [said] * 2
+        compiles.assert_called_once()
     else:
         with pytest.raises(type(error)):
             made._compile()

@@ -107,6 +107,14 @@ def test_a_row_on_a_gpu_counts_that_device_and_every_package_and_no_part_of_one(
     assert (found, "Not Supported" in why_not) == ([], True)
 
 
+@pytest.mark.usefixtures("nvml", "powercap")
+def test_of_a_mig_slice_neither_energy_nor_clocks_of_the_whole_board_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", lambda gpu: [1, 1])
+    assert clock_reader("cuda", PCI)() == {}
+    reason = "a MIG slice: its board counts energy and tells clocks for all slices together"
+    assert energy_counters("cuda", PCI) == ([], reason)
+
+
 def test_a_machine_whose_counters_cannot_be_read_says_why(powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (powercap / "intel-rapl:1/energy_uj").write_text("")
     assert "cannot be read" in cpu_counters()[1]

@@ -231,3 +231,13 @@ def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(
     assert timer(clock, 0.01).first_step().joules == {}
     lost = EnergyCounter("GPU", iter([1.0]).__next__)  # the second reading fails
     assert timer(clock, 0.01, counters=(clock.counter(), lost)).first_step().joules == {}
+
+
+def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(clock: Clock) -> None:
+    for is_ahead, causes in ((True, []), (False, ["waited for a core"]), (None, ["waited for a core"])):
+        waited = replace(CLEAN, run_delay_seconds=CLEAN.seconds, ahead=is_ahead)
+        assert contamination(waited, 1, 0.004, REAL) == causes
+    busy = iter([True, True, False])  # at the end of each block of one step
+    timed = [replace(timer(clock, 0.5), synchronous=False, busy=busy.__next__).first_step() for _ in range(3)]
+    assert [block.ahead for block in timed] == [True, True, False]
+    assert timer(clock, 0.5).first_step().ahead is None

@@ -114,6 +114,27 @@ def test_a_profile_that_needs_no_torch_never_imports_it() -> None:
     assert done.stdout.split() == []
 
 
+def test_a_case_that_hangs_is_ended_and_the_next_begins_in_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs = """
+import time
+from respeed.workloads.rbm import Rbm
+original = Rbm.arrays
+def arrays(self, random):
+    if self.visible == 64: time.sleep(600)
+    return original(self, random)
+Rbm.arrays = arrays
+"""
+    plant(monkeypatch, tmp_path / "hangs", hangs)
+    monkeypatch.setattr("respeed.measure.turn.CPU_MINUTES", 0.25)
+    records = take(order_of())
+    found = by_case(records)
+    assert {name: found[name].status for name in CASES} == dict.fromkeys(CASES, "measured") | {"64x256": "failed"}
+    assert found["64x256"].reason == "said nothing for 0.25 min: stuck, perhaps in a driver or a compiler"
+    assert len(records) == 2
+
+
 def test_a_case_whose_process_dies_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workload that kills its process at one size: the other cases are measured all the same, by another."""
     deadly = """

@@ -1,14 +1,19 @@
 """What only the pretended device can tell of a program: how products sum, what is waited for, what is let go of."""
 
 import gc
+import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from respeed.backends import make_backend
+from respeed.backends._cuda import Graphs
 from respeed.inputs.registry import runs
 from respeed.machine.devices import energy_counters
 from respeed.measure.case import make_bench, measure_case
@@ -120,3 +125,42 @@ def test_a_graph_keeps_what_its_step_works_on() -> None:
     graph()
     np.testing.assert_array_equal(made.host(out), 1)
     np.testing.assert_array_equal(made.host(another), 0)
+
+
+def test_every_graph_of_a_program_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that works on what another one was captured with is right only where the two happen to be alike."""
+    made, order, capture, graphs = make("torch", "cuda"), order_of_one(), Graphs._capture, list[Any]()
+
+    def twice(self: Graphs, step: Any) -> Any:
+        graphs.append(capture(self, step))
+        return graphs[-1 if len(graphs) % 4 else -4]  # the fourth is the first again
+
+    bench = make_bench(made)[0]
+    first = measure_case(order, order.cases[0], bench)
+    assert first["status"] == "measured", first["reason"]
+    monkeypatch.setattr(Graphs, "_capture", twice)
+    facts = measure_case(order, order.cases[0], bench)
+    assert (facts["status"], "in another of its graphs: wrong result" in facts["reason"]) == ("wrong", True)
+
+
+def test_torchs_gradients_are_not_captured_on_rocm(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, done = make("torch", "cuda"), list[int]()
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    step = partial(done.append, 1)
+    assert made.captured(step, by_autograd=True) is step
+    assert made.why_plain() == "torch's gradients are not captured on ROCm"
+
+
+def test_a_compile_that_failed_is_not_tried_again_in_the_next_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tried = []
+
+    def fail(device: Any) -> None:
+        tried.append(device)
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setitem(sys.modules, "respeed.kernels.fused", SimpleNamespace(compile_for=fail))
+    said = {make_backend("torch", device="cuda", precision="fp32", threads=1, seed=1)._elementwise for _ in range(3)}
+    assert (said, len(tried)) == ({"torch: RuntimeError: no C compiler"}, 1)

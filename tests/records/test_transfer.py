@@ -2,10 +2,12 @@
 
 import itertools
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +52,21 @@ def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
         assert files() == before
     export_records(ZIP, False)
     assert ZIP.read_bytes() == packed
+
+
+def test_a_zip_file_has_what_runs_said_last_without_names_and_an_import_leaves_it_there(said: Said) -> None:
+    write_box()
+    log, before = Path("results/logs/box/measured.log"), files()
+    log.parent.mkdir(parents=True)
+    log.write_text(f"{Path.home()}/x on {platform.node()}: \x1b[1mno room\n" * 400)
+    export_records(ZIP, False)
+    with zipfile.ZipFile(ZIP) as archive:
+        lines = archive.read("box/log.txt").decode().splitlines()
+    assert (len(lines), {*lines}) == (300, {"~/x on HOST: [1mno room"})
+    shutil.rmtree("results")
+    assert main(["check", str(ZIP)]) == 0
+    import_records(ZIP, False)
+    assert files() == before
 
 
 def test_what_two_measured_apart_is_together_and_a_description_that_is_here_stays(said: Said) -> None:

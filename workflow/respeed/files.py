@@ -6,8 +6,10 @@ is bounded.
 """
 
 import contextlib
+import getpass
 import io
 import os
+import platform
 import shutil
 import stat
 import sys
@@ -39,6 +41,7 @@ from respeed.paths import (
     hold_folder,
     records_folder,
     replacing,
+    results_folder,
 )
 from respeed.records import (
     DESCRIPTION,
@@ -49,7 +52,7 @@ from respeed.records import (
     parse_file,
     record_paths,
 )
-from respeed.text import clip, counted, visible
+from respeed.text import clip, counted, printable, visible
 
 # A paper's rounds on all profiles of a machine are some hundred files and few megabytes.
 MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
@@ -57,6 +60,8 @@ MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
 Files = dict[PurePosixPath, bytes]
+# In a zip file, beside a machine's records: the end of what its runs said. Whoever imports the others leaves it there.
+LOG, MOST_LINES = "log.txt", 300
 NO_RECORDS = "has no records; measure first, or give a file that export wrote"
 
 
@@ -82,7 +87,10 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
         raise UserError(f"{file}: is no zip file, or in no folder; name one that can be written, such as records.zip")
     with replacing(file) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for place, data in files.items():
+        logs = {
+            PurePosixPath(name, LOG): _last_lines(name, smoke) for name in {place.parts[0]: None for place in files}
+        }
+        for place, data in [*files.items(), *((place, data) for place, data in logs.items() if data)]:
             info = zipfile.ZipInfo(str(place))  # of a fixed date: when it was packed is no fact of a record
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
@@ -90,6 +98,19 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
         print(f"{name}: {counted(records, 'record')}")
     print(f"wrote {file}, {file.stat().st_size:,} bytes")
     print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{file.name}")
+
+
+def _last_lines(machine: str, smoke: bool) -> bytes:
+    """Return what the last runs on a machine said, so that a failed one can be mended from elsewhere.
+
+    The home folder and the names of user and host are left out.
+    """
+    logs = sorted((results_folder(smoke) / "logs" / machine).glob("*.log"), key=lambda path: path.stat().st_mtime)
+    lines = [line for path in logs for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    text = "\n".join(map(printable, lines[-MOST_LINES:]))
+    for private, shown in ((str(Path.home()), "~"), (platform.node(), "HOST"), (getpass.getuser(), "USER")):
+        text = text.replace(private, shown) if len(private) > 1 else text
+    return text.encode()
 
 
 @dataclass(frozen=True)
@@ -169,6 +190,8 @@ def _read_zip(path: Path) -> Files:
             _check_amount(path, len(members), sum(info.file_size for info in members))
             for info in members:
                 name = PurePosixPath(info.filename)
+                if name.name == LOG:
+                    continue
                 if reason := _why_refused(info, name, files):
                     raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
                 with archive.open(info) as file:  # no more than it says: what it says may be a lie

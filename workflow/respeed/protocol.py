@@ -117,6 +117,8 @@ class Block:
         Of a step that is timed in parts, as many samples of each part as `sample_seconds`, which is their sum.
     joules : dict of float
         What each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty where that is not told.
+    ahead : bool or None
+        Whether the device still had work when the host had asked for the whole block: then no launch came too late.
     device : tuple of dict
         What NVML told of the device before the block and after it, each as far as it told; `reasons` are bits of
         REASONS.
@@ -133,6 +135,7 @@ class Block:
     part_seconds: tuple[tuple[Seconds, ...], ...] = ()
     joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
     device: Annotated[tuple[dict[DeviceFact, Told], ...], Field(max_length=2)] = ()
+    ahead: bool | None = None
 
     @property
     def steps(self) -> int:
@@ -182,7 +185,8 @@ def contamination(
         The bits of DISTURBING that are no cause, as the device is always like that.
     """
     causes = []
-    if (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
+    # Where the device is ahead of its work, a host that waited has kept nothing from it.
+    if not block.ahead and (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
         causes.append("waited for a core")
     if max(block.probe_seconds) > protocol.max_probe_ratio * quiet_probe_seconds:
         causes.append("slow reference probe")

@@ -267,8 +267,14 @@ class Record:
 
     @property
     def library(self) -> str:
-        """Return the version of what multiplied; empty where the process never came to its first case."""
-        return self.start.backend.package if self.start.backend else ""
+        """Return the version of what multiplied, and where Triton's kernels ran between products, that they did.
+
+        It is empty where the process never came to its first case.
+        """
+        backend = self.start.backend
+        if backend is None:
+            return ""
+        return f"{backend.package}, triton" if backend.elementwise == "triton" else backend.package
 
 
 # --- writing

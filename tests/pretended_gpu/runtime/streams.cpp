@@ -126,6 +126,10 @@ INSTEAD_OF(cudaStreamCreateWithPriority, (Stream** made)) {
     state().streams.push_back(*made = new Stream);
     return cudaSuccess;
 }
+INSTEAD_OF(cudaStreamQuery, (cudaStream_t handle)) {
+    LOCKED;
+    return stream_of(handle)->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+}
 INSTEAD_OF(cudaStreamSynchronize, (cudaStream_t handle)) {
     LOCKED;
     if (forbidden("cudaStreamSynchronize")) return failed(cudaErrorStreamCaptureUnsupported);

@@ -89,7 +89,7 @@ class Backend(ABC):
         """Return the step on so many threads; NotMeasurable where that cannot be."""
         raise NotMeasurable("the threads of this library cannot be limited for a step")
 
-    def captured(self, step: Step) -> Step:
+    def captured(self, step: Step, *, by_autograd: bool = False) -> Step:
         """Return the step, or what does the same by one request to the device."""
         return step
 
@@ -136,6 +136,12 @@ class Program:
         passes = [f" {item + 1}" for item in range(self._items)] if workload.whole_pass else [""]
         self.parts = {f"{name}{which}": partial(self._do, name) for which in passes for name in names}
 
+    @property
+    def other_graphs(self) -> int:
+        """Return how many graphs there are beside that of the first step: one for each item of what is cycled."""
+        is_graph = self.backend.graphs and self.framework == self.backend.framework
+        return len(self._views) - 1 if is_graph and not self.workload.whole_pass else 0
+
     def _make_arrays(self) -> Arrays:
         workload, arrays = self.workload, Arrays()
         for name, values in self.inputs.items():
@@ -164,7 +170,7 @@ class Program:
             if workload.threads:
                 steps[name] = backend.limited(step, workload.threads)
             elif name in captured:
-                steps[name] = backend.captured(step)
+                steps[name] = backend.captured(step, by_autograd=workload.by_autograd)
         return steps
 
     def _do(self, part: str) -> None:

@@ -39,9 +39,13 @@ class Graphs:
             self._pool = torch.cuda.graph_pool_handle()
             self._note(error)
 
-    def captured(self, step: Step) -> Step:
+    def captured(self, step: Step, *, by_autograd: bool) -> Step:
         """Return the step as a graph; the step itself where it cannot be captured, which `why_plain` then tells."""
         if not self._wanted:
+            return step
+        if by_autograd and torch.version.hip:
+            # A thread of autograd's makes handles of hipBLASLt within the capture, which then never ends.
+            self._troubles["torch's gradients are not captured on ROCm"] = None
             return step
         try:
             return self._capture(step)
@@ -83,11 +87,11 @@ class Graphs:
     @contextmanager
     def none(self) -> Iterator[None]:
         """Within, steps are asked for operation by operation."""
-        self._wanted = False
+        before, self._wanted = self._wanted, False
         try:
             yield
         finally:
-            self._wanted = True
+            self._wanted = before
 
     def bytes_kept(self) -> int:
         """Count what graphs keep and nothing else can have, as far as it holds no array."""

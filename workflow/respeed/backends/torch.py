@@ -6,7 +6,10 @@ Gradients need no scaling: each is a sum of at most a few hundred products of pr
 Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
 """
 
+import contextlib
+import hashlib
 import os
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -28,6 +31,8 @@ from respeed.workloads.arrays import Drawn, Zeros
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
+# How long a compile that failed is not tried again: a session.
+FAILED_SECONDS = 12 * 3600.0
 # What arrays are of in a low precision; in the others as their name says.
 LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -229,7 +234,13 @@ class OnCuda(OnAccelerator):
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
         # What was compiled before is loaded: from a folder that no other user could have put anything into.
-        os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
+        folder = private_folder("triton")
+        os.environ["TRITON_CACHE_DIR"] = str(folder)
+        # What failed may take minutes to fail again: it is not tried in every process of a session.
+        known = f"{torch.__version__} {torch.cuda.get_device_name(self.device)}"
+        failed = folder / f"failed-{hashlib.sha256(known.encode()).hexdigest()[:16]}.txt"
+        if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
+            return failed.read_text(encoding="utf-8")
         try:
             from respeed.kernels.fused import compile_for
 
@@ -238,12 +249,19 @@ class OnCuda(OnAccelerator):
             # Want of memory and a full disk say nothing of the kernels, and rounds would differ for them.
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
-            return f"torch: {first_line(error)[:200]}"
+            reason = f"torch: {first_line(error)[:200]}"
+            with contextlib.suppress(OSError):
+                failed.write_text(reason, encoding="utf-8")
+            return reason
         return "triton"
 
-    def captured(self, step: Step) -> Step:
+    def captured(self, step: Step, *, by_autograd: bool = False) -> Step:
         """Return the step as a graph; the step itself, and the reason to `why_plain`, where it cannot be one."""
-        return self._graphs.captured(step)
+        return self._graphs.captured(step, by_autograd=by_autograd)
+
+    def busy(self) -> bool:
+        """Return whether something that was asked of the device is still to be done, without waiting for it."""
+        return not torch.cuda.current_stream(self.device).query()
 
     def why_plain(self) -> str | None:
         """Return why steps that were to be graphs since this was last asked are none; None if all are."""

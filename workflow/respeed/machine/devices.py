@@ -123,8 +123,22 @@ def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
 
 
 def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
-    """Return NVML and the handle of a row's device; none of a device that is not NVIDIA's, or tells no address."""
-    return _find_devices(pci) if split_device(device)[0] == "cuda" and pci is not None else (None, [])
+    """Return NVML and the handle of a row's device.
+
+    There is none of a device that is not NVIDIA's, or tells no address; nor of a MIG slice, whose board counts energy
+    and tells clocks for all its slices.
+    """
+    if split_device(device)[0] != "cuda" or pci is None:
+        return None, []
+    nvml, found = _find_devices(pci)
+    return nvml, [gpu for gpu in found if not _is_sliced(nvml, gpu)]
+
+
+def _is_sliced(nvml: Any, gpu: Any) -> bool:
+    """Return whether a board is split into MIG slices."""
+    with contextlib.suppress(Exception):  # most boards have no such mode, and old libraries no such function
+        return bool(nvml.nvmlDeviceGetMigMode(gpu)[0])
+    return False
 
 
 def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]:
@@ -177,6 +191,8 @@ def energy_counters(device: str, pci: str | None = None) -> Found:
         return packages, why_not
     nvml, found = _find_own(device, pci)
     if not found:
+        if nvml:
+            return [], "a MIG slice: its board counts energy and tells clocks for all slices together"
         return [], f"of {device} devices only those that NVML knows count their energy"
     own = EnergyCounter("GPU", functools.partial(_device_joules, nvml, found[0]))
     try:

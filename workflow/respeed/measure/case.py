@@ -286,6 +286,11 @@ def _check_and_time(
     timer = _timer(order, asked, program, bench)
     first = timer.first_step()
     facts["errors"] = judge(program.check(), facts["tolerance"])
+    for _ in range(program.other_graphs):
+        program.begin_anew()
+        program.step()
+        backend.sync()
+        judge(program.check(), facts["tolerance"], "in another of its graphs: ")
     counted: list[Block] = []
     if runner and runner.run_seconds > block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
@@ -376,6 +381,7 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
         helpers=helpers or (),
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
+        busy=getattr(bench.backend, "busy", None),
         **tells,
     )
 

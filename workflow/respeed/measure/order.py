@@ -13,12 +13,17 @@ from respeed.records import case_key
 
 @dataclass(frozen=True)
 class Asked:
-    """A case that is asked for: `number` is that of its round; `rehearsals` are tiny cases of the same workload."""
+    """A case that is asked for.
+
+    `number` is that of its round; `rehearsals` are tiny cases of the same workload; `guess` is how many seconds it may
+    take.
+    """
 
     case: Case
     number: int
     source: str
     rehearsals: tuple[Case, ...] = ()
+    guess: float = 0.0
 
     @property
     def key(self) -> str:

@@ -58,7 +58,8 @@ def measure_session(
                 ended = f"the next turn takes about {in_words(needed)}, which the budget has not left"
                 return Outcome(turns, seconds_now() - began, ended, False)
             say(f"respeed: {_say_turn(turn, turns, plan)}")
-            reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock)
+            tell = say if not turns else None
+            reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, tell)
             last = turn
             if reason:
                 broken |= {turn.row.profile.name}
@@ -72,15 +73,18 @@ def _say_turn(turn: Turn, before: int, plan: Plan) -> str:
     return f"{what}, {counted(len(turn.cases), 'case')}{again}, about {in_words(plan.seconds_left())} left"
 
 
-def _measure(turn: Turn, plan: Plan, lock: Held) -> str | None:
-    """Measure a turn; return why its row could not start, and would not if it was asked again."""
+def _measure(turn: Turn, plan: Plan, lock: Held, tell: Callable[[str], None] | None) -> str | None:
+    """Measure a turn; return why its row could not start, and would not if it was asked again.
+
+    Of the first turn every step is told, a line each: so that whoever waits sees that something happens.
+    """
     work, row = plan.work, turn.row
     session, _ = current_session(plan.records, utc_now())
     order = Order(
         row.profile,
         row.threads,
         row.cpus,
-        tuple(Asked(one.case, number, one.source, one.rehearsals) for one, number in turn.cases),
+        tuple(Asked(one.case, number, one.source, one.rehearsals, one.guess) for one, number in turn.cases),
         work.timing,
         work.seed,
         probes_of(record for record in session if record.profile == row.profile.name),
@@ -89,7 +93,9 @@ def _measure(turn: Turn, plan: Plan, lock: Held) -> str | None:
 
     def watch(case: str) -> None:
         nonlocal shown
-        if sys.stderr.isatty():
+        if tell and case:
+            tell(f"respeed:   {case}")
+        elif sys.stderr.isatty():
             print(" " * len(shown), end="\r", file=sys.stderr)
             shown = f"  {case} …"[:WIDTH]
             print(shown, end="\r", file=sys.stderr, flush=True)

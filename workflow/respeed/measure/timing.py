@@ -260,7 +260,7 @@ class Timer:
 
     `helpers` are processes that compute for it; `is_shared`: whether its threads wait for one another by design.
 
-    `meter` is read at both ends of a block.
+    `meter` is read at both ends of a block; `busy`, of a device, tells whether it still has work.
 
     What runs outside of this process tells by `told` what of the seconds of its last steps counts, and by `happened`
     what a Block says of what happened to it since it was asked last.
@@ -282,6 +282,7 @@ class Timer:
     helpers: tuple[int, ...] = ()
     is_shared: bool = False
     meter: Meter = NO_METER
+    busy: Callable[[], bool] | None = None
     told: Callable[[int, float], float] = lambda steps, seconds: seconds
     happened: Callable[[], dict[str, Any]] = dict
 
@@ -326,17 +327,18 @@ class Timer:
 
     def _samples(self, steps: int, count: int, *, refill: int = 0, last_probe: float | None = None) -> Block:
         samples: list[list[float]] = []
+        ahead: list[bool] = []
         probe_before = self.probe.seconds() if last_probe is None else last_probe
         told = self.meter.device()
         end = seconds_now() + (0.0 if self.synchronous else self.protocol.warmup_window_seconds)
         while refill:
-            self._run(refill)
+            self._run(refill, [])
             refill *= seconds_now() < end
         energy = self.meter.read()
         self.happened()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
         for _ in range(count):
-            samples.append(self._run(steps))
+            samples.append(self._run(steps, ahead))
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
         energy_after = self.meter.read()
         device = tuple(filter(None, (told, self.meter.device())))
@@ -345,17 +347,24 @@ class Timer:
         seconds = tuple(map(math.fsum, samples))
         joules = self.meter.joules(energy, energy_after, math.fsum(seconds))
         parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
+        happened["ahead"] = all(ahead) if ahead else None
         return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
 
-    def _run(self, steps: int) -> list[float]:
-        """Return the seconds of `steps` steps, by part.
+    def _run(self, steps: int, ahead: list[bool]) -> list[float]:
+        """Return the seconds of `steps` steps, by part; add to `ahead` whether the device was, at each wait.
 
         A step in one part is not waited for until the last one is on its way.
         """
+
+        def wait() -> None:
+            if self.busy:
+                ahead.append(self.busy())
+            self.sync()
+
         if len(self.parts) == 1:
-            return [self.told(steps, steps * time_steps(self.parts[0], self.sync, steps))]
+            return [self.told(steps, steps * time_steps(self.parts[0], wait, steps))]
         seconds = [0.0] * len(self.parts)
         for _ in range(steps):
             for index, part in enumerate(self.parts):
-                seconds[index] += time_steps(part, self.sync)
+                seconds[index] += time_steps(part, wait)
         return seconds

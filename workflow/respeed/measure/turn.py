@@ -11,6 +11,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TextIO
@@ -38,6 +39,9 @@ from respeed.records import OddLine, Record, Result, Start, append_line, new_rec
 
 # After so many processes that were left without their device, it or a kernel on it is broken, not a case.
 MOST_LOST = 3
+# What a process may take to start; what a case of an accelerator's row, or of a CPU's, may take at least; and how many
+# times the guess of its table. A capture, a compile or a step that is stuck in a driver says nothing and never ends.
+START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 2.0, 60.0, 30.0
 # All that the process writes to a disk.
 KERNELS = "what is kept of compiled kernels"
 
@@ -70,6 +74,7 @@ def measure_turn(
     while left:
         process = _Process(replace(order, cases=tuple(left)), machine, facts)
         with process.running(lock) as worker:
+            watch(f"{order.profile.name}: a process starts, and loads its library")
             process.listen(worker, watch)
         lost += process.is_lost
         left = left[len(process.results) :]
@@ -79,7 +84,7 @@ def measure_turn(
         elif left and not process.is_lost:
             # A process that said nothing at all would say nothing again.
             gone = left[:1] if process.has_spoken else left
-            process.give_up(gone, "failed", how_it_ended(worker.returncode))
+            process.give_up(gone, "failed", process.stuck or how_it_ended(worker.returncode))
             left = left[len(gone) :]
         records.append(process.record)
     return records
@@ -93,7 +98,7 @@ class _Process:
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
         self.start: Start | None = None
         self.results: list[Result] = []
-        self.refused, self.has_spoken, self.is_lost = "", False, False
+        self.refused, self.has_spoken, self.is_lost, self.stuck = "", False, False, ""
 
     @contextlib.contextmanager
     def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
@@ -114,14 +119,23 @@ class _Process:
 
     def listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None]) -> None:
         """Keep what the process tells, as it tells it; the last line of one that was killed may be cut."""
+        with contextlib.closing(_Deadline(self, worker)) as deadline:
+            self._listen(worker, watch, deadline)
+
+    def _listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None], deadline: "_Deadline") -> None:
         assert worker.stdout is not None
+        deadline.set(START_MINUTES)
         for event in (json.loads(line) for line in worker.stdout if line.endswith("}\n")):
             self.has_spoken = True
             match event.pop("event"):
                 case "ready":
                     self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
                     self._begin()
+                    found = event["backend"]
+                    where = found.get("accelerator") or "the CPU"
+                    watch(f"ready after {self.facts['start_seconds']:.0f} s: {found['package']} on {where}")
                 case "begin":
+                    deadline.set(self._minutes())
                     watch(event["case"])
                 case "case":
                     try:
@@ -136,6 +150,11 @@ class _Process:
                     raise UserError(event["line"])
                 case "not-run":
                     self.refused = event["reason"]
+
+    def _minutes(self) -> float:
+        """Return how long the case at hand may take."""
+        asked = self.order.cases[len(self.results)]
+        return max(CPU_MINUTES if self.order.profile.is_cpu else DEVICE_MINUTES, TIMES * asked.guess / 60)
 
     def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
         """Put down why cases were not timed."""
@@ -155,6 +174,30 @@ class _Process:
         """Return what the record says."""
         assert self.start is not None
         return Record(self.machine, self.path, self.start, tuple(self.results))
+
+
+class _Deadline:
+    """Ends a process that says nothing for too long."""
+
+    def __init__(self, process: _Process, worker: subprocess.Popen[str]) -> None:
+        self._process, self._worker = process, worker
+        self._timer: threading.Timer | None = None
+
+    def set(self, minutes: float) -> None:
+        """Begin anew: from now on the process may say nothing for so many minutes."""
+        self.close()
+        self._timer = threading.Timer(60 * minutes, self._end, [minutes])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end(self, minutes: float) -> None:
+        self._process.stuck = f"said nothing for {minutes:g} min: stuck, perhaps in a driver or a compiler"
+        self._worker.kill()
+
+    def close(self) -> None:
+        """Let the process take what it takes."""
+        if self._timer:
+            self._timer.cancel()
 
 
 def how_it_ended(code: int) -> str:

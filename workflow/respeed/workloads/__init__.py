@@ -99,6 +99,9 @@ class Workload:
     products: ClassVar[bool] = True
     allocates: ClassVar[bool] = False
 
+    # Whether torch differentiates: on ROCm such a step is not captured.
+    by_autograd: ClassVar[bool] = False
+
     # These are properties where they depend on the case.
     # Whether a step is captured as a graph, where there are such; or the parts that are.
     captured: bool | tuple[str, ...] = True

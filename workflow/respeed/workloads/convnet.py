@@ -43,6 +43,7 @@ class _Net(Workload):
     learning_rate: float
 
     allocates: ClassVar = True
+    by_autograd: ClassVar = True
     # Whether a step ends with an update, and whether it computes the gradient at the images.
     learns = True
     images_too = False
