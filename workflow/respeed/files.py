@@ -6,7 +6,6 @@ is bounded.
 """
 
 import contextlib
-import getpass
 import io
 import os
 import platform
@@ -108,7 +107,8 @@ def _last_lines(machine: str, smoke: bool) -> bytes:
     logs = sorted((results_folder(smoke) / "logs" / machine).glob("*.log"), key=lambda path: path.stat().st_mtime)
     lines = [line for path in logs for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     text = "\n".join(map(printable, lines[-MOST_LINES:]))
-    for private, shown in ((str(Path.home()), "~"), (platform.node(), "HOST"), (getpass.getuser(), "USER")):
+    known = {os.environ.get("HOME", ""): "~", platform.node(): "HOST", os.environ.get("USER", ""): "USER"}
+    for private, shown in known.items():
         text = text.replace(private, shown) if len(private) > 1 else text
     return text.encode()
 
@@ -264,7 +264,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
 
 
-# The commands.
+# What people write.
 
 # What stands for the name in a starter.
 PLACEHOLDER = "NAME"

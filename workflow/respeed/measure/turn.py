@@ -41,7 +41,7 @@ from respeed.records import OddLine, Record, Result, Start, append_line, new_rec
 MOST_LOST = 3
 # What a process may take to start; what a case of an accelerator's row, or of a CPU's, may take at least; and how many
 # times the guess of its table. A capture, a compile or a step that is stuck in a driver says nothing and never ends.
-START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 2.0, 60.0, 30.0
+START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 5.0, 60.0, 30.0
 # All that the process writes to a disk.
 KERNELS = "what is kept of compiled kernels"
 
@@ -154,7 +154,9 @@ class _Process:
     def _minutes(self) -> float:
         """Return how long the case at hand may take."""
         asked = self.order.cases[len(self.results)]
-        return max(CPU_MINUTES if self.order.profile.is_cpu else DEVICE_MINUTES, TIMES * asked.guess / 60)
+        # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
+        is_quick = not self.order.profile.is_cpu and "program" not in asked.case.parameters
+        return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * asked.guess / 60)
 
     def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
         """Put down why cases were not timed."""

@@ -99,8 +99,9 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
     versions = sorted((one.name, one.version) for one in distributions() if one.name.lower().startswith(_LIBRARIES))
     name = hashlib.sha256(json.dumps([asked, versions]).encode()).hexdigest()[:16]
     kept = private_folder("devices") / f"{name}.json"
-    if kept.exists() and not anew:
-        return dict(json.loads(kept.read_text(encoding="utf-8")))
+    with contextlib.suppress(OSError, ValueError):  # there is none, or it is damaged
+        if not anew:
+            return dict(json.loads(kept.read_text(encoding="utf-8")))
     answer = _ask_process(backend, device)
     if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):

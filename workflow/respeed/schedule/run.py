@@ -256,8 +256,8 @@ def announce(run: Run) -> str:
     plan, lines = run.plan(), [f"respeed: {run.machine}, {each}"]
     due = {cell for entry in plan.entries if entry.done < preset.rounds for cell in entry.wanted.cells}
     tables = chosen_tables(run.config, run.papers)
+    asked = [cell for one in run.work.wanted for cell in one.cells]
     for paper, table in tables:
-        asked = [cell for one in run.work.wanted for cell in one.cells]
         if mine := [cell for cell in asked if (cell.paper, cell.experiment) == (paper.name, table.name)]:
             lines.append(f"  {paper.name} {table.name}: {len(due & {*mine})} of {len(mine)} cells to measure")
         denied = filter(None, dict.fromkeys(map(why_denied, table.cases)))
