@@ -135,10 +135,15 @@ def steps(program: Any, count: int) -> Any:
 
 
 def largest(program: Program) -> float:
-    """Return the largest error of any array that a step left; infinity where one is not finite."""
+    """Return the largest error of any array that a step left; infinity where one is not finite.
+
+    Of what the library's own algorithm may do worse, as a share of that.
+    """
+    looser, usual = program.backend.looser, TOLERANCE[program.backend.precision]
     with np.errstate(invalid="ignore"):
-        errors = [largest_error(pair) for pair in program.check().values()]
-    return max(error if math.isfinite(error) else math.inf for error in errors)
+        errors = {name: largest_error(pair) for name, pair in program.check().items()}
+    shares = {name: error * usual / max(usual, looser.get(name, 0.0)) for name, error in errors.items()}
+    return max(error if math.isfinite(error) else math.inf for error in shares.values())
 
 
 def first_and_later(program: Program) -> tuple[float, float]:

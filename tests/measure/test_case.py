@@ -97,6 +97,15 @@ def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_
     assert largest_error(moved(before, np.array([100.00001], np.float32), np.array([1e-5]))) < 1e-4
 
 
+def test_an_array_that_a_library_rounds_more_has_its_own_limit_and_no_other_has_it() -> None:
+    pairs = {name: (np.array([1.002]), np.ones(1)) for name in "ab"}
+    with pytest.raises(WrongResult, match=r"b is off by 0\.002 of its largest value, 1e-04 allowed"):
+        judge(pairs, 1e-4, {"a": 6e-3})
+    assert judge(pairs, 1e-4, {"a": 6e-3, "b": 6e-3}).keys() == pairs.keys()
+    with pytest.raises(WrongResult, match="a is off by"):
+        judge(pairs, 1e-4, {"a": 1e-3, "b": 6e-3})
+
+
 def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a control group, or in fp64 twice as much of the host's."""
     with monkeypatch.context() as patched:

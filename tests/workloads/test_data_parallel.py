@@ -45,7 +45,7 @@ def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same(siz
     workload = ConvnetReplicas(**case_of("convnet_replicas", size).parameters | {"batch": 6, "replicas": 2})
     program = make("torch", precision="fp64", threads=2).build(workload, 5)
     assert is_right(program)
-    assert {"replicas unlike the first", "Conv2d weight changes", "Linear bias gradients"} <= {*program.check()}
+    assert {"replicas unlike the first", "Conv2d 3x3 weight changes", "Linear bias gradients"} <= {*program.check()}
 
 
 @pytest.mark.parametrize(

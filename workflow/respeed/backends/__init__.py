@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +43,9 @@ class Backend(ABC):
         they are held to is the CPU time that they take.
     memory_factor : float
         How much more (or less) than 4 bytes a number the arrays of a program take.
+    looser : mapping of str to float
+        Arrays that may be farther off than others in the row's precision, and how far: the library's own algorithm for
+        them rounds more, and nothing forbids it.
     """
 
     framework: ClassVar[str]
@@ -50,6 +54,7 @@ class Backend(ABC):
     in_pieces = graphs = fused = False
     pools = 1
     device: Any = "cpu"
+    looser: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, precision: str, threads: int) -> None:
         self.precision, self.threads = precision, threads

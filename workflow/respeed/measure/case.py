@@ -8,8 +8,10 @@ import contextlib
 import gc
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from respeed.analysis.rounds import Probes, probed_as
@@ -285,12 +287,13 @@ def _check_and_time(
     backend, block_seconds = bench.backend, order.timing.block_seconds
     timer = _timer(order, asked, program, bench)
     first = timer.first_step()
-    facts["errors"] = judge(program.check(), facts["tolerance"])
+    judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
+    facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
         program.begin_anew()
         program.step()
         backend.sync()
-        judge(program.check(), facts["tolerance"], "in another of its graphs: ")
+        judged(program.check(), when="in another of its graphs: ")
     counted: list[Block] = []
     if runner and runner.run_seconds > block_seconds:
         # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
@@ -316,7 +319,7 @@ def _check_and_time(
         program.step()
         backend.sync()
     if len(blocks) > len(counted) or runner:
-        judge(program.check(), facts["tolerance"], "after the timed steps: ")
+        judged(program.check(), when="after the timed steps: ")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
     # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
@@ -325,16 +328,21 @@ def _check_and_time(
     facts |= {"warmup": warmup, "blocks": blocks}
 
 
-def judge(pairs: Pairs, tolerance: float, when: str = "") -> dict[str, float]:
+def judge(
+    pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
+) -> dict[str, float]:
     """Return how far off each array is, of the largest value that it should have.
 
-    Raises WrongResult, which names the worst array, if any is farther off than `tolerance`, or not a number.
+    Raises WrongResult, which names the worst array, if any is farther off than `tolerance`, or than `looser` has for
+    it, or is not a number.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
-    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
-    if errors[worst] <= tolerance:
+    allowed = {name: max(tolerance, looser.get(name, 0.0)) for name in errors}
+    shares = {name: error / allowed[name] if math.isfinite(error) else math.inf for name, error in errors.items()}
+    worst = max(shares, key=shares.__getitem__)
+    if shares[worst] <= 1:
         return errors
-    off = f"{worst} is off by {errors[worst]:.2g} of its largest value, {tolerance:.0e} allowed"
+    off = f"{worst} is off by {errors[worst]:.2g} of its largest value, {allowed[worst]:.0e} allowed"
     raise WrongResult(f"{when}wrong result: {off}")
 
 

@@ -190,7 +190,7 @@ class NetCheck:
         A sum of `terms` (B, C, ...) is measured by its size if signs fall at random. One that cancels more, as all do
         below a normalisation, is no measure of its terms' rounding.
         """
-        kind, given = f"{type(layer).__name__} {name.rpartition('.')[2]}", getattr(self.given, name)
+        kind, given = f"{_kind(layer)} {name.rpartition('.')[2]}", getattr(self.given, name)
         array, mean = self.seen.get_parameter(name), np.mean(of_all(_host(expected)), axis=0)
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
@@ -221,6 +221,12 @@ class _Through(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> Any:
         return None, context.back(gradients[0])
+
+
+def _kind(layer: Any) -> str:
+    """Return a layer's kind, and a convolution's kernel: which algorithms a library has for it depends on that."""
+    kind = type(layer).__name__
+    return kind + " {}x{}".format(*layer.kernel_size) if isinstance(layer, nn.Conv2d) else kind
 
 
 def _double(array: Any) -> Tensor:
