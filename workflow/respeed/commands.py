@@ -58,7 +58,7 @@ def measure(
         run = resolve_run(settings, only=tuple(only))
         if run.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
-        if only and not run.work.wanted:
+        if only and run.rows and not run.work.wanted:  # what rows cannot run, the last line says
             raise UserError(
                 f"--only: no cell on the rows that this machine can run has {' or '.join(only)} in its name"
             )
