@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -13,14 +12,19 @@ import hypothesis
 import pytest
 
 from respeed.machine.cpu import usable_cores
-from respeed.records import Record
-from tests import made
 
 # XLA reads them when JAX is loaded: as in a measuring process, it takes one thread, and of a GPU what programs need.
 os.environ |= {"PJRT_NPROC": "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 # The first example of a test may compile a kernel or load a library: how long it takes says nothing.
 hypothesis.settings.register_profile("respeed", deadline=None, max_examples=30)
 hypothesis.settings.load_profile("respeed")
+# That there is an example is enough where mistakes are planted: the smallest one is not looked for. And several copies
+# of the project are slow together, which catches nothing.
+hypothesis.settings.register_profile(
+    "planted",
+    phases=[one for one in hypothesis.Phase if one.name != "shrink"],
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -118,17 +122,3 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest begin first, of Slurm and the pretended GPU: at the end, all processes would wait for them."""
     items.sort(key=lambda item: not {"slurm", "pretended"} & {*getattr(item, "fixturenames", ())})
-
-
-@pytest.fixture
-def make_record() -> Callable[..., Record]:
-    """Builds a record of one case; `tests.made` has it as a function, and what else makes up records."""
-    return made.make_record
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tests that run tests say how many there were."""
-    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
-    told = [text for report in reports for name, text in report.user_properties if name == "pretended GPU"]
-    if told:
-        terminalreporter.write_line(f"pretended GPU, {'; '.join(sorted(told))}")

@@ -54,25 +54,9 @@ def make_lines(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the two lines of a valid record of one case: its start and its result.
 
-    Parameters
-    ----------
-    seconds : sequence of float
-        The samples of each block, of one step each.
-    case : str or Case
-        That of a paper, or one of an RBM by its units.
-    number : int
-        Which round of its session; each starts a minute after the last.
-    started : str
-        When the first round of the session started.
-    library : str or None
-        What multiplied; None where the process never came to its first case.
-    blocks : sequence of dict
-        What each block has of its own.
-    hardware : mapping
-        What the machine is, where it is not HARDWARE.
-    **facts
-        Any field of `Start`, `Row`, `Backend`, `Result` or `Block`, by its name; `threads` are those of the row and of
-        the start.
+    `seconds` are the samples of each block, of one step each, and `blocks` what each block has of its own. A case is
+    that of a paper, or one of an RBM by its units. Rounds start a minute after one another. Without a library, the
+    process never came to its first case. `facts` are fields of Start, Row, Backend, Result or Block, by their names.
     """
     if isinstance(case, str):
         sizes = dict(zip(("visible", "hidden"), map(int, case.split("x")), strict=True))

@@ -154,7 +154,9 @@ def test_growth_is_reproduced_if_no_case_falls_by_a_tenth_and_the_last_lies_abov
     assert (judge("growth", cases(*here))[0] == REPRODUCED) == (here[-1].is_above(here[0].high) and not falls)
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.03, 0.08])
+@pytest.mark.parametrize(
+    "noise", [pytest.param(0.01, marks=pytest.mark.slow), 0.03, pytest.param(0.08, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("test", "levels", "facts", "is_true"), CLAIMS)
 def test_a_false_claim_is_reproduced_and_a_true_one_refused_on_at_most_one_machine_in_twenty(
     test: str, levels: tuple[float, ...], facts: dict[str, Any], is_true: bool, noise: float

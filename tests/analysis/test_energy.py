@@ -21,6 +21,7 @@ BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"pack
     [
         ([BLOCK, replace(BLOCK, joules={"package-0": 60.0})], (15.0, 150.0, "package-0")),
         ([replace(BLOCK, joules={"GPU": 90.0, "package-0": 30.0})], (40.0, 400.0, "GPU + package-0")),
+        ([BLOCK, replace(BLOCK, joules={})], (10.0, 100.0, "package-0")),
     ],
 )
 def test_joules_are_of_a_step_and_of_all_domains_and_watts_of_its_time(
@@ -65,6 +66,6 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
 
 def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
     both = {"GPU": 9.0, "package-0": 1.0}
-    records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both, both), start=1)]
+    records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
     found = cell_energy(rounds_of(*records)).iloc[0]
     assert (found["energy_of"], found["watts"]) == ("GPU + package-0", pytest.approx(10.0))

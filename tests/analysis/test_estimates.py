@@ -16,6 +16,7 @@ from respeed.analysis.estimates import (
     Estimate,
     estimate_cell,
     estimate_cells,
+    estimate_mean,
     estimate_ratio,
     estimate_sum,
     estimate_values,
@@ -35,14 +36,6 @@ def test_the_number_lies_within_the_values_and_has_an_interval_from_three_on(val
     if found.low is not None and found.high is not None:
         assert found.low <= found.value * (1 + 1e-9)
         assert found.value <= found.high * (1 + 1e-9)
-
-
-@given(ROUNDS, st.floats(0.01, 100))
-def test_another_unit_scales_the_interval(values: list[float], factor: float) -> None:
-    one, other = estimate_values(values), estimate_values([factor * value for value in values])
-    assert (other.low, other.value, other.high) == pytest.approx(
-        (factor * one.low, factor * one.value, factor * one.high), rel=1e-6
-    )
 
 
 @given(ROUNDS, ROUNDS)
@@ -112,6 +105,12 @@ def test_two_sessions_are_compared_each_within_itself() -> None:
     assert apart.margin > 0.5
 
 
+def test_a_session_weighs_as_much_as_its_rounds_of_both_sides_tell() -> None:
+    """2 and 8 rounds tell as much as 1.6, 8 and 8 as 4; the row is 2 times as fast on the first day, then 4 times."""
+    base, row = {1: [2.0] * 2, 2: [4.0] * 8}, {1: [1.0] * 8, 2: [1.0] * 8}
+    assert np.log2(estimate_ratio(base, row)[0].value) == pytest.approx((1.6 * 1 + 4 * 2) / 5.6)
+
+
 def test_rows_of_different_sessions_are_less_sure_by_what_sessions_differ_by() -> None:
     rounds = np.exp(np.random.default_rng(1).normal(0, 0.001, 6))
     same, _ = estimate_ratio({1: rounds}, {1: rounds})
@@ -168,20 +167,6 @@ def test_groups_of_a_sum_vary_apart_from_each_other() -> None:
     assert two.margin / one.margin == pytest.approx(1 / np.sqrt(2), rel=0.01)
 
 
-@given(st.lists(st.floats(0.9, 1.1), min_size=3, max_size=9), st.floats(2, 50))
-def test_the_ratio_of_two_sums_is_that_of_their_values_and_holds_it(times: list[float], factor: float) -> None:
-    slow = [{"one": {index: factor * time for index, time in enumerate(times)}}]
-    fast = [{"one": dict(enumerate(times))}]
-    ratio = estimate_sum(slow, fast)
-    assert ratio.value == pytest.approx(factor)
-    assert (ratio.low or 0) <= ratio.value * 1.0001
-    assert (ratio.high or 0) >= ratio.value * 0.9999
-    # Either varies: sqrt(2) of one alone, at about as many degrees of freedom as both have.
-    assert (
-        np.log(ratio.high / ratio.low) <= np.sqrt(2) * np.log(estimate_sum(fast).high / estimate_sum(fast).low) + 1e-9
-    )
-
-
 def test_the_margin_is_that_of_the_farther_end() -> None:
     assert Estimate(10, 9, 10.5).margin == pytest.approx(0.1)
     assert Estimate(10, 9.9, 12).margin == pytest.approx(0.2)
@@ -201,3 +186,34 @@ def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
     assert levels == sorted(levels)
     # Of 20 rows that are equally fast, each of the other 19 beats one by luck in (1 - level) / 2.
     assert 19 * (1 - levels[-1]) / 2 <= 0.03
+
+
+TWO = [Estimate(2.0, 2.0 / 1.1, 2.0 * 1.1), Estimate(8.0, 8.0 / 1.2, 8.0 * 1.2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "half"),
+    [
+        # The root of 2 x 8, half of each logarithm; and (2 + 8) / 2, of which 2 has a share of 0.2.
+        ("geometric", 4.0, np.hypot(np.log(1.1), np.log(1.2)) / 2),
+        ("arithmetic", 5.0, np.hypot(0.2 * np.log(1.1), 0.8 * np.log(1.2))),
+    ],
+)
+def test_a_mean_of_ratios_and_its_interval_are_those_of_the_formula(kind: str, value: float, half: float) -> None:
+    found = estimate_mean(TWO, kind)
+    assert (found.value, found.low, found.high) == pytest.approx((value, value / np.exp(half), value * np.exp(half)))
+    assert estimate_mean([*TWO, Estimate(8.0)], kind).low is None
+
+
+@pytest.mark.parametrize("kind", ["geometric", "arithmetic"])
+def test_the_interval_of_a_mean_of_ratios_holds_the_true_one_as_often_as_it_says(kind: str) -> None:
+    random, truth = np.random.default_rng(2010), np.array([3.9, 1.8, 0.8, 15.2])
+    wanted, held = estimate_mean([Estimate(one) for one in truth], kind).value, 0
+    for _ in range(400):
+        slow, fast = (np.exp(random.normal(0, 0.05, (4, 6))) for _ in range(2))
+        ratios = [
+            estimate_ratio({1: one * value}, {1: other})[0] for one, value, other in zip(slow, truth, fast, strict=True)
+        ]
+        found = estimate_mean(ratios, kind)
+        held += found.low <= wanted <= found.high
+    assert held / 400 >= RATIO_LEVEL - 0.02

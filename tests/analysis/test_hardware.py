@@ -74,7 +74,7 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
          [{"multiprocessors": 40, "accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
          "Tesla T4: 40 multiprocessors, power limit 60 W (70 W by default), driver 580.1; "
          "Tesla T4: 40 multiprocessors, power limit 70 W, driver 580.1"),
-        ("clocks under load", [clock(1000), clock(1500), clock(1500)],
+        ("clocks under load", [clock(1000), clock(1500), clock(1600)],
          f"{LABEL} ran at 1,500 of 1,980 MHz (lowest 1,000), at most 70 W: power cap after 3 of 3 blocks"),
     ],
 )  # fmt: skip

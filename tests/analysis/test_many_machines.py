@@ -1,11 +1,7 @@
 """Tables of more machines than anybody reads one by one."""
 
 import csv
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -23,37 +19,6 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def rows_of(name: str) -> list[dict[str, str]]:
     with (results_folder(smoke=False) / "tables" / name).open() as file:
         return list(csv.DictReader(file))
-
-
-def lines_run(action: Callable[[], object]) -> int:
-    """How many lines of our own, turns of a comprehension among them, an action runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        if "respeed" not in frame.f_code.co_filename:
-            return None
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-@pytest.mark.slow
-def test_the_work_for_a_machine_does_not_grow_with_their_number() -> None:
-    counts = []
-    for machines in (5, 10, 20):
-        write_machines(machines, rounds=1)
-        build_tables(smoke=False, machine="box-00")  # what is kept from one call to the next is kept by now
-        counts.append(lines_run(lambda: build_tables(smoke=False, machine="box-00")))
-    five_more, ten_more = counts[1] - counts[0], counts[2] - counts[1]
-    assert ten_more == pytest.approx(2 * five_more, rel=0.05)
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import RATIO_LEVEL, level_among
+from respeed.inputs.papers import load_papers
 from tests.derived import (
     ALL,
     BF16,
@@ -14,6 +16,8 @@ from tests.derived import (
     NOISE,
     STEPS,
     derive,
+    frames_of,
+    noisy,
     one,
     seven,
 )
@@ -119,3 +123,13 @@ def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round() -> Non
     made, ratios = derive([*skewed, *seven(0.05, **ALL)])
     assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
     assert one(ratios, "torch-1").speedup == pytest.approx(0.5)
+
+
+def test_a_table_of_one_precision_has_its_base_in_that_one() -> None:
+    papers = load_papers(["lee2010"])
+    (case,) = papers["lee2010"].experiments["spmv"].cases
+    cpu, gpu = (one | {"profile": f"{one['profile']}-fp64", "precision": "fp64"} for one in (ALL, GPU))
+    made = frames_of([*noisy(1.0, case=case, **cpu), *noisy(0.1, case=case, **gpu)], papers)
+    found = {row.profile: row for row in rows_of(made.speedups) if row.experiment == "spmv"}
+    assert (found["gpu-fp64"].base_profile, found["gpu-fp64"].verdict) == ("torch-all-fp64", "faster")
+    assert found["gpu-fp64"].speedup == pytest.approx(10.0, rel=1e-3)

@@ -34,6 +34,7 @@ def test_intervals_hold_the_truth_and_equal_rows_are_called_different_in_at_most
     assert found.false / found.equal <= 0.03 + 0.015
 
 
+@pytest.mark.slow
 def test_six_rounds_of_a_disturbed_machine_give_every_cell_its_interval() -> None:
     disturbed = next(noise for noise in SCENARIOS if noise.seen and not noise.tails)
     found = simulate(disturbed, EQUAL, 6, MACHINES, again=False)
@@ -48,12 +49,13 @@ def test_rows_that_differ_are_told_apart() -> None:
     assert set(speedups.loc[speedups["profile"] != "torch-all", "verdict"]) == {"slower"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "machines"),
     [
         (Noise("shared by the cases of a round", spreads=(0.01,) * 4, process=0.04), 8),
         (Noise("another level in each session", session=0.03), 2),
-        pytest.param(Noise("another level in each session", session=0.03), 8, marks=pytest.mark.slow),
+        (Noise("another level in each session", session=0.03), 8),
     ],
     ids=lambda what: what.name if isinstance(what, Noise) else str(what),
 )
@@ -63,6 +65,7 @@ def test_equal_machines_are_said_to_differ_in_at_most_5_percent(noise: Noise, ma
     assert simulate_alike(noise, machines, rounds=12, cohorts=30) <= 0.05 + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sessions", [2, 4])
 def test_a_cell_of_several_sessions_covers_its_seconds_of_the_long_run(sessions: int) -> None:
     found = simulate(

@@ -174,31 +174,6 @@ def test_ours_has_the_interval_of_the_table_of_speedups_and_over_a_printed_numbe
     assert (over.speedup_low, over.speedup_high) == pytest.approx((497 / cell.seconds_high, 497 / cell.seconds_low))
 
 
-def test_there_are_rows_of_what_was_measured_and_printed_alone() -> None:
-    rows = why_of(seven(0.1))
-    assert {row.comparison for row in rows if row.machine == "box"} == {"cpu over their cpu", "cpu over their gpu"}
-    assert {row.experiment for row in rows} == {"rbm", "patches", "sparse-coding", "dbn"}
-    assert {row.comparison for row in why_of([])} == {"theirs"}
-    assert why_of([], {PAPER.name: PAPER.at_tiny_sizes()}) == []
-
-
-def test_a_table_of_algorithms_has_a_row_for_each_where_it_runs_beside_what_was_printed_for_it() -> None:
-    cells = [cell for cell in rows_of(frames_of(ALL_ALGORITHMS).cells) if cell.case == "3-percent"]
-    published = {(cell.profile, cell.algorithm): cell.published_seconds for cell in cells}
-    assert published["openblas-1", "sparse_feature_sign"] == 215
-    assert published["openblas-all", "sparse_parallel"] is None
-    assert ("openblas-1", "sparse_parallel") not in published
-    assert published["gpu", "sparse_parallel"] == 37.0
-    labels = {cell.label for cell in cells if cell.precision == "fp32"}
-    assert sum("feature-sign" in label for label in labels) == 2
-    # The paper file says on which rows the GPU's algorithm is measured: not on one core.
-    assert {label for label in labels if "parallel" in label} == {
-        "label of openblas-all, parallel coordinates", "PyTorch, all cores, parallel coordinates",
-        "PyTorch, GPU, parallel coordinates",
-    }  # fmt: skip
-    assert not any("PyTorch" in label and "descent" in label for label in labels)
-
-
 def test_over_another_algorithm_of_the_paper_ours_is_taken_apart_on_our_own_row() -> None:
     rows = why_of(ALL_ALGORITHMS)
     assert one(rows, "ours", "3-percent").base.endswith("feature-sign search")

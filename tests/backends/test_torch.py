@@ -119,6 +119,16 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
         assert bare(backend.OnCuda, "cuda", dtype)._compile() == "torch"
 
 
+@pytest.mark.parametrize("adds_itself", [True, False])
+def test_what_is_learned_in_low_precision_takes_as_much_again(
+    adds_itself: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In fp32, beside what products read, and the product where that cannot add to it."""
+    monkeypatch.setattr(backend.Torch, "_can_add", lambda self: adds_itself)
+    made = make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)
+    assert made.memory_factor == (1.5 if adds_itself else 3.0)
+
+
 def test_garbage_is_collected_before_a_step_is_captured_and_not_meanwhile() -> None:
     knot = Mock()
     knot.itself, alive = knot, weakref.ref(knot)

@@ -1,4 +1,4 @@
-"""The figures of a machine: its roofline, and a paper's history."""
+"""The figure of a machine: its roofline."""
 
 from dataclasses import replace
 
@@ -10,11 +10,9 @@ from respeed.figures import machine
 from respeed.figures.style import STAMP_TEXT, THEIRS, color_packages
 from respeed.inputs.papers import load_paper
 from respeed.model import TOTAL
-from respeed.output import build_tables, load_shown
 from tests.derived import ALL as ALL_CORES
 from tests.derived import frames_of, seven
 from tests.figures.boxes import assert_legible, texts_of
-from tests.figures.machines import DOUBLE, write_machine
 
 RAINA = load_paper("raina2009")
 
@@ -67,28 +65,3 @@ def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> N
     core = "one core at 3.16 GHz"
     names = [f"{core}, single precision, 2010", f"{core}, double precision, 2010", "GeForce GTX 285, 2010"]
     assert list(roofs["label"]) == names
-
-
-def test_a_history_has_the_papers_fastest_by_name_and_every_machine_at_the_end() -> None:
-    names = ("box", "intel-xeon-platinum-9999x2-64c-h200-8")
-    for place, name in enumerate(names):
-        for profile in (*DOUBLE, "gpu"):
-            write_machine((profile,), machine=name, rounds=1, speed=1 - 0.3 * place, paper="check-blas")
-    build_tables(smoke=False, papers=["check-blas"])
-    results = load_shown(smoke=False, papers=["check-blas"])
-    paper, cells, rounds = results.papers["check-blas"], results.table("cells"), results.table("rounds")
-    points = machine.make_history(paper, cells, rounds)
-    assert set(points["machine"]) == {PAPER, *names}
-    assert set(machine.make_history(paper, cells.assign(case="1-thread-small"), rounds)["machine"]) == {PAPER}
-    rates = points.set_index(["label", "kind"])["rate"]
-    assert rates["GTX Titan Black", "accelerator, fp32"] == pytest.approx(2.5e3 / 0.64)
-    assert rates["X5550, goto2 1.13", "one thread, fp64"] == pytest.approx(160 / 14.37)
-    assert rates["X5550, goto2 1.13", "more threads, fp64"] == pytest.approx(160 / 1.94)
-    seconds = cells[(cells["machine"] == "box") & (cells["experiment"] == "single-5000")]["seconds"].min()
-    assert rates["box", "accelerator, fp32"] == pytest.approx(2.5e3 / seconds)
-    figure = machine.draw_history(paper, cells, rounds, color_packages(cells), "")
-    shown = texts_of(figure)
-    assert {"GTX 680", "GTX Titan Black", "year", "GFLOP/s"} <= shown
-    assert not shown & {"8500 GT", "i7 950, OpenBLAS"}
-    assert "box, accelerator, fp32:" in " ".join(shown)
-    assert_legible(figure)

@@ -94,6 +94,12 @@ def test_a_column_has_the_printed_words_or_those_of_its_case(paper: str, experim
     assert [*load_paper(paper).experiments[experiment].column_words().values()][: len(words)] == words
 
 
+def test_what_an_algorithm_needs_of_its_own_is_for_the_cases_of_the_table_and_not_for_what_is_tried() -> None:
+    table = load_paper("raina2009").experiments["sparse-coding"]
+    cases = [one for one in (*table.cases, *table.smoke_cases) if one.workload == "sparse_published"]
+    assert [one.parameters["timed"] for one in cases] == [1000, 40]
+
+
 def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_wrong(tmp_path: Path) -> None:
     config = configured(tmp_path, "profiles: all", "profiles: [gone]", profiles="torch-1", cluster="true")
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
@@ -136,6 +142,14 @@ def test_a_rate_of_operations_needs_their_number_and_a_speedup_does_not(tmp_path
     assert paper.seconds("rbm", "small", "cpu") is None
     assert paper.seconds("rbm", "small", "cpu", flops=6573.73e9) == pytest.approx(1.0)
     assert paper.speedup("rbm", "small", "gpu-a", ["numpy"]) == pytest.approx(38310 / 3579.84)
+
+
+def test_four_thousand_million_of_what_is_counted_at_two_of_each_unit_take_their_time() -> None:
+    seconds = {"seconds": 2.0, "milliseconds": 0.002, "GFLOP/s": 2.0, "GB/s": 2.0}
+    seconds |= dict.fromkeys(("examples a second", "images a second"), 2e9)
+    seconds |= dict.fromkeys(("million pixels a second", "million elements a second"), 2000.0)
+    seconds |= {"billion paths a second": 2.0}
+    assert {name: unit.seconds(2.0, 4e9) for name, unit in UNITS.items()} == seconds
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=lambda unit: unit.name)

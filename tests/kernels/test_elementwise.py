@@ -1,11 +1,13 @@
-"""Compiled passes: as exact as their type, the same on any number of threads, and NaN goes through."""
+"""Compiled passes: as exact as their type, the same on any number of threads, NaN goes through; and kept by source."""
 
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 
+from respeed import kernels
 from respeed.kernels import FEW, layers
 
 ACTIVATIONS = {"sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh}
@@ -41,3 +43,14 @@ def test_any_number_of_threads_does_the_same() -> None:
         layers.add_tanh(done[-1], done[-1][0].copy())
     numba.set_num_threads(before)
     np.testing.assert_array_equal(*done)
+
+
+def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(kernels.config, "CACHE_DIR", str(tmp_path / "cache"))
+    found = []
+    for text in ("x = 1\n", "x = 2\n", "x = 1\n"):
+        (tmp_path / "one.py").write_text(text)
+        found.append(Path(kernels._folder_of_sources()))
+    assert found[0] == found[2] != found[1]
+    assert {path.parent for path in found} == {tmp_path / "cache"}

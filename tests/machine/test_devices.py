@@ -155,6 +155,18 @@ def test_without_a_driver_of_its_kind_no_device_can_be_there(monkeypatch: pytest
         assert missing["mps"] == "no MPS device"
 
 
+@pytest.mark.parametrize(("advice", "code", "last"), [("", 0, "fit to measure"), ("wait", 1, "not quite fit to")])
+def test_doctor_ends_well_where_nothing_is_to_be_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], advice: str, code: int, last: str
+) -> None:
+    found = [doctor.Finding("a subject", "found"), doctor.Finding("another", "found", advice)]
+    for name in ("_cpu", "_memory", "_programs", "_devices", "_lock_and_steadiness", "_profiles"):
+        monkeypatch.setattr(doctor, name, list)
+    monkeypatch.setattr(doctor, "_facts", lambda name: found)
+    assert doctor.examine() == code
+    assert capsys.readouterr().out.splitlines()[-1].startswith(last)
+
+
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [

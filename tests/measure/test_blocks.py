@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import timing
-from respeed.measure.timing import Meter, Probe, Timer, difference, make_probe, take_snapshot, warm_up
+from respeed.measure.timing import Meter, Probe, Snapshot, Timer, difference, make_probe, take_snapshot, warm_up
 from respeed.protocol import REAL, Block, contamination, quiet_probe
 
 CLEAN = Block(
@@ -97,8 +97,25 @@ def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> Non
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=100))
-def test_the_quiet_probe_is_one_of_the_fastest_tenth(probes: list[float]) -> None:
-    assert sum(probe < quiet_probe(probes) for probe in probes) <= len(probes) / 10
+def test_the_quiet_probe_is_one_of_the_fastest_tenth_or_near_most_others(probes: list[float]) -> None:
+    quiet = quiet_probe(probes)
+    is_fast = sum(probe < quiet for probe in probes) <= len(probes) / 10
+    assert is_fast or 2 * sum(quiet <= probe <= 1.25 * quiet for probe in probes) > len(probes)
+
+
+@pytest.mark.parametrize(
+    ("fast", "usual", "slow", "quiet"),
+    [
+        (12, 80, 8, 500.0),  # a machine that is now and then faster than itself, as one of 16 cores was
+        (12, 40, 48, 340.0),  # nothing is usual there
+        (26, 74, 0, 340.0),  # disturbed most of the time, and quiet in a quarter of it
+    ],
+)
+def test_what_a_machine_is_like_now_and_then_is_no_quiet_state_of_it(
+    fast: int, usual: int, slow: int, quiet: float
+) -> None:
+    probes = [340.0] * fast + [500.0 + one for one in range(usual)] + [900.0 + 20 * one for one in range(slow)]
+    assert quiet_probe(probes) == quiet
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 1e-4, 0.004, 0.01, 0.05, 0.08, 0.3, 0.7, 5.0])
@@ -207,6 +224,8 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not() -> None:
     stop.set()
     idle.join()
     assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
+    here, later = (Snapshot({"7": times}, False, {}) for times in ((0, 10**9), (10**9, 3 * 10**9)))
+    assert difference(here, later) == {"run_delay_seconds": 2.0, "threads_ran": 1}
     # Of threads that share their cores by design, waiting tells nothing.
     assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
 
@@ -231,6 +250,8 @@ def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(
     assert timer(clock, 0.01).first_step().joules == {}
     lost = EnergyCounter("GPU", iter([1.0]).__next__)  # the second reading fails
     assert timer(clock, 0.01, counters=(clock.counter(), lost)).first_step().joules == {}
+    unsure = EnergyCounter("GPU", iter([2.0, 1.0]).__next__)  # as one that was set back
+    assert timer(clock, 0.01, counters=(clock.counter(), unsure)).first_step().joules == {}
 
 
 def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(clock: Clock) -> None:

@@ -114,6 +114,10 @@ def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypa
         large, small = measured(one, LARGE), measured(one)
     assert is_without_times(large, "not-run", r"needs \d+\.\d GB of memory, has \d+\.\d$")
     assert small["status"] == "measured"
+    takes = make_workload(ORDER.cases[0].case).memory_bytes()
+    for times, status in ((1.5, "not-run"), (2.5, "measured")):  # its arrays, and as much again for the check
+        monkeypatch.setattr("respeed.measure.case.memory_free", lambda times=times: times * takes)
+        assert measured(one)["status"] == status
     monkeypatch.setattr("respeed.measure.case.CHECK_FACTOR", 1e9)
     found = [measure_case(one, one.cases[0], bench(backend(one.profile.precision))) for one in (ORDER, FP64)]
     single, double = (float(facts["reason"].split()[1]) for facts in found)
@@ -172,6 +176,8 @@ def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
     facts = measure_case(strict, asked, one)
     assert facts["status"] == "measured"
     assert is_disturbed(strict, asked, facts, one)
+    clean = replace(facts["blocks"][0], probe_seconds=(1e-9, 1e-9))
+    assert not is_disturbed(strict, asked, facts | {"blocks": [*facts["blocks"], clean]}, one)
     one.probes[""][:1000] = []
     assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), asked, facts, one)
 

@@ -1,11 +1,9 @@
 """How many threads really ran: what must be caught is caught. Each in a process of its own, as threads are set once."""
 
-import contextlib
 import importlib.util
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import textwrap
@@ -22,7 +20,7 @@ from respeed.machine.process import machine_lock
 from respeed.measure.case import thread_complaint, threads_allowed
 from respeed.measure.order import Order
 from respeed.measure.turn import measure_turn
-from respeed.protocol import REAL, contamination, quiet_probe
+from respeed.protocol import REAL, contamination
 from respeed.records import Record
 from tests.orders import order_of
 from tests.signals import lines_of
@@ -63,7 +61,7 @@ LATE = f"os.environ.update({ONE})"
 @pytest.mark.parametrize(
     ("backend", "threads", "asked", "late", "ran"),
     [
-        *((backend, 1, ONE, "", 1) for backend in ("numpy", "torch")),
+        *(pytest.param(backend, 1, ONE, "", 1, marks=pytest.mark.slow) for backend in ("numpy", "torch")),
         *(pytest.param(backend, 2, TWO, "", 2, marks=two_cores) for backend in ("numpy", "torch")),
         # What is caught: an environment that says it too late, and one of which a part says something else.
         *(pytest.param(backend, 1, {}, LATE, None, marks=two_cores) for backend in ("numpy", "torch")),
@@ -155,33 +153,6 @@ def test_a_pool_of_jax_that_has_more_threads_than_its_row_is_counted_and_caught(
     threads_set, proof = printed(code, os.environ | {"PJRT_NPROC": "8"})
     assert threads_set == 8
     assert "threads ran, 2 asked" in (thread_complaint(TORCH, 2, proof, is_shared=True) or "")
-
-
-def clean_times(probes: list[float]) -> list[float]:
-    """The medians of the blocks that count, of the largest smoke case; the `probes` of the session grow."""
-    order = order_of("openblas-all", timing=REAL, probes={"": probes})
-    (asked,) = [asked for asked in order.cases if asked.case.name == "256x688"]
-    (one,) = take(replace(order, cases=(asked,))).results
-    probes += [probe for block in one.blocks for probe in block.probe_seconds]
-    return [
-        statistics.median(block.sample_seconds) / block.sample_steps
-        for block in one.blocks
-        if not contamination(block, order.threads, quiet_probe(probes), REAL)
-    ]
-
-
-@pytest.mark.slow
-def test_beside_busy_loops_no_block_that_counts_is_far_from_a_quiet_one() -> None:
-    probes: list[float] = []
-    quiet = clean_times(probes)
-    if not quiet:
-        pytest.skip("this machine is never quiet")
-    with contextlib.ExitStack() as loops:
-        for _ in usable_cores():
-            loop = loops.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-            loops.callback(loop.kill)
-        beside = clean_times(probes)
-    assert all(seconds < 1.05 * max(quiet) for seconds in beside)
 
 
 def test_a_step_may_run_on_the_threads_of_each_pool_and_on_no_more() -> None:

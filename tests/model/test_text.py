@@ -1,12 +1,14 @@
 """What may be a name, and what of a text can be printed."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from respeed.errors import UserError
-from respeed.paths import check_name
-from respeed.text import is_unprintable, name_unprintable, printable, visible
+from respeed.paths import check_name, write_text
+from respeed.text import in_words, is_unprintable, join_words, name_unprintable, printable, visible
 
 ANY = st.text(st.characters())
 
@@ -32,6 +34,25 @@ def test_a_text_without_a_named_character_is_shown_as_it_is(text: str) -> None:
         assert printable(text).split() == text.split()
     else:
         assert printable(text) != text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.1, "1 s"), (40, "40 s"), (720, "12 min"), (5399, "90 min"), (12600, "3.5 h")]
+)
+def test_a_duration_is_as_coarse_as_an_estimate(seconds: float, text: str) -> None:
+    assert in_words(seconds) == text
+
+
+def test_a_list_of_what_has_commas_is_told_apart_by_semicolons() -> None:
+    assert [join_words(words) for words in ([], ["a"], ["a", "b", "c"], ["a, b", "c", "d"])] == [
+        "", "a", "a, b and c", "a, b; c and d",
+    ]  # fmt: skip
+
+
+def test_what_is_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        write_text(tmp_path / "file", text)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["two"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pandas as pd
 
 from respeed.analysis.columns import make_frame
 from respeed.analysis.why import make_why
+from respeed.inputs.papers import load_papers
 from respeed.output import layout
 from tests.derived import (
     ALL,
@@ -16,9 +17,11 @@ from tests.derived import (
     PAPERS,
     PROFILES,
     Records,
+    case_of,
     claims_frame,
     every_case,
     frames_of,
+    noisy,
     seven,
     shown_of,
     table_of,
@@ -92,10 +95,15 @@ def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
     assert not any(says in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
 
 
-def test_a_paper_that_prints_nothing_and_was_not_measured_has_no_rows() -> None:
-    table = table_of([], "matmul")
-    assert table.frame.empty
-    assert not any(note.mark for note in table.notes)
+def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() -> None:
+    tiny = PAPER.at_tiny_sizes()
+    table = table_of(seven(0.1, case="36x64", smoke=True), "patches", tiny)
+    theirs = texts_of(table)["Speedup over fastest CPU (GPU)"]
+    words = {*PAPER.experiments["patches"].column_words().values()}
+    assert [text for name, text in zip(table.frame, theirs, strict=True) if name in words] == ["9.4x"] * 2 + [
+        "10.1x"
+    ] * 2
+    assert [text for name, text in zip(table.frame, theirs, strict=True) if name not in words] == ["", ""]
 
 
 # Claims and the finding.
@@ -138,24 +146,29 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     assert found([]) == ""
 
 
-def test_the_finding_of_a_gpu_is_its_speedup_beside_the_papers() -> None:
-    said = found([*seven(0.1), *seven(0.005, **GPU)])
-    assert said == "Densely connected RBM: the GPU of box is 20 times as fast as its CPU; the paper's, 13 to 73 times"
-
-
 # Why, cost and facts.
 
 
-def test_why_is_theirs_and_ours_as_factors_with_what_they_are_ratios_of() -> None:
-    records = seven(0.001)
-    table = layout.lay_out_why(shown_of(records, why=why_of(records)), PAPER, RBM)
+def test_papers_stand_beside_one_another_on_the_first_page_with_what_their_speedups_are_made_of() -> None:
+    """Raina et al.: 72.6 = 622 / 50.6 x 41 % / 7 %, as 10 V H FLOP of a million examples took; Lee et al.: 364 / 94."""
+    lee = load_papers(["lee2010"])
+    both = PAPERS | lee
+    product = lee["lee2010"].experiments["sgemm"].cases[0]
+    large = case_of("rbm", "4096x11008")
+    records = [
+        *noisy(1.0, case=large, flops=10.0 * 192 * 4096 * 11008),
+        *noisy(1.0, case=product, flops=2.0 * 2048**3),
+    ]
+    made, ratios, _, samples = frames_of(records, both)
+    shown = shown_of(records, both, why=make_why(made, samples, ratios, both))
+    table = layout.lay_out_papers(shown)
     assert table is not None
-    groups = [*dict.fromkeys(table.frame.index.get_level_values("group"))]
-    sides = [("The paper's GPU", "CPU"), ("CPU of box", "CPU"), ("CPU of box", "GPU")]
-    assert groups == [f"{row} over the paper's {base}" for row, base in sides]
-    assert table.frame.iloc[0, 0].text == "12.9x"
-    assert table.frame.iloc[0, 1].interval == "622 over 50.6"
-    assert layout.lay_out_why(shown_of([], why=why_of([])), PAPER, RBM) is None
+    assert table.frame.map(lambda value: f"{value.text} {value.interval}".strip()).to_numpy().tolist() == [
+        ["72.6x", "12.3x 622 over 50.6", "5.91x 42 % over 7 %"],
+        ["3.87x", "6.07x 622 over 102", "0.638x 59 % over 92 %"],
+    ]
+    assert [layout.front(shown, paper, lambda one: one.title)["beside"] for paper in both.values()] == [table.title, ""]
+    assert layout.lay_out_papers(shown_of(records, PAPERS, why=why_of(records))) is None
 
 
 def test_machines_and_cost_have_a_column_a_machine() -> None:
@@ -169,9 +182,3 @@ def test_machines_and_cost_have_a_column_a_machine() -> None:
     shown = shown_of(on=("box", "hut", "den"), machines=make_frame(rows, "machines"))
     assert texts_of(layout.lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
     assert layout.lay_out_cost(shown).frame.empty
-
-
-def test_a_fact_of_the_protocol_stands_with_how_well_it_is_known() -> None:
-    table = layout.lay_out_protocol(PAPER)
-    value = table.frame.xs("learning rate", level="label").iloc[0, 0]
-    assert (value.text, value.interval) == ("0.01, no momentum, no weight decay", "chosen")

@@ -105,7 +105,8 @@ def test_any_text_is_shown_as_it_is_in_markdown(text: str) -> None:
     assert html.unescape(cell.split("</strong>")[0].removeprefix("<strong>").replace("<span>$</span>", "$")) == shown
 
 
-def test_addresses_in_a_label_are_no_links() -> None:
+def test_a_bar_ends_no_field_and_addresses_in_a_label_are_no_links() -> None:
+    assert escape_markdown("a|b") == r"a\|b"
     assert escape_markdown("https://a.b www.a.b") == r"https:\//a.b www\.a.b"
 
 

@@ -37,17 +37,9 @@ class CannotBuildError(Exception):
 
 @cache
 def build() -> Path:
-    """Compile the library, once for its sources, its compiler and torch.
+    """Compile the library, once for its sources, its compiler and torch; return the folder with it by all its names.
 
-    Returns
-    -------
-    Path
-        The folder that it lies in, by all its names.
-
-    Raises
-    ------
-    CannotBuildError
-        It cannot be compiled here; the message says why.
+    Raises CannotBuildError, which says why, where it cannot be compiled.
     """
     compiler, packages = shutil.which("c++") or shutil.which("g++"), Path(sysconfig.get_path("purelib"))
     if not compiler:
@@ -78,12 +70,7 @@ def build() -> Path:
 def environment(order: str = "lazy", *, memory: int = 2**33) -> dict[str, str]:
     """Return what to add to a process's environment: the library before all others, and numbers as soon as it starts.
 
-    Parameters
-    ----------
-    order
-        Of streams, one of `ORDERS`.
-    memory
-        Of the device, in bytes.
+    `order` is that of streams, one of ORDERS; `memory` the device's, in bytes.
     """
     folder = build()
     return {
@@ -112,23 +99,9 @@ class Outcome(NamedTuple):
 def run_tests(
     *tests: str, options: tuple[str, ...], added: dict[str, str], workflow: Path = ROOT / "workflow"
 ) -> Outcome:
-    """Run tests of this project in a process of their own.
+    """Run tests in a process of their own, with these `options` of pytest and what is `added` to the environment.
 
-    Parameters
-    ----------
-    tests
-        Files, or tests by their ids.
-    options
-        Of pytest.
-    added
-        To the environment: `environment()`, or nothing.
-    workflow
-        The folder of the package that is tested.
-
-    Raises
-    ------
-    AssertionError
-        Pytest ended otherwise than with all tests passed or with some failed; the message is what it wrote last.
+    Raises AssertionError, with what pytest wrote last, if it ended otherwise than with all passed or some failed.
     """
     paths = [str(workflow), *filter(None, [added.get("PYTHONPATH")]), str(ROOT)]
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}

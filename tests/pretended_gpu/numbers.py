@@ -24,8 +24,11 @@ SILENT = {
     "_sparse_compressed_tensor_unsafe", "sparse_compressed_tensor", "uniform_",
 }  # fmt: skip
 EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-# By cuSOLVER, cuFFT and cuDNN, which are not pretended: torch's code for the device is left out.
-LEFT_OUT = {"linalg_lu_factor_ex", "linalg_lu_solve", "_fft_r2c", "convolution", "convolution_backward"}
+# By cuSOLVER, cuFFT, CUB, NVRTC and cuDNN, which are not pretended: torch's code for the device is left out.
+LEFT_OUT = {
+    "linalg_lu_factor_ex", "linalg_lu_solve", "_fft_r2c", "_fft_c2c", "sort", "erfinv", "convolution",
+    "convolution_backward",
+}  # fmt: skip
 PRODUCTS = {"addmm", "baddbmm", "bmm", "mm"}
 # Of fp16 in fp32, if their last argument says so, which CPUs do not.
 SOFTMAX = {"_softmax", "_log_softmax"}

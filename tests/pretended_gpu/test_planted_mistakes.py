@@ -6,24 +6,20 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT, Project
+from tests.planted.mistakes import Mistake, read_mistakes
 from tests.pretended_gpu.environment import environment, run_tests
-from tests.pretended_gpu.planted import KERNELS, MISTAKES, Mistake
 
-pytestmark = pytest.mark.usefixtures("pretended")
-# One of them in every run of the tests: enough to see that they can fail at all.
-ALWAYS = "graphs run on a stream that nothing waits for"
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("pretended")]
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    [pytest.param(one, id=one.name, marks=[] if one.name == ALWAYS else pytest.mark.slow) for one in MISTAKES],
-)
+@pytest.mark.parametrize("mistake", read_mistakes("on_a_gpu.txt"), ids=lambda one: f"{one.file}: {one.old.strip()}")
 def test_a_mistake_that_is_planted_is_caught_by_its_test(mistake: Mistake, project: Project) -> None:
     project.edit(f"workflow/respeed/{mistake.file}", mistake.old, mistake.new)
     # The order of streams in which more goes wrong.
-    added, options = ({}, ()) if mistake.test == KERNELS else (environment("reverse"), ("-m", "gpu"))
-    found = run_tests(mistake.test, options=options, workflow=project.folder / "workflow", added=added)
-    assert {*found.failed} == {mistake.test.partition("::")[2]}, found.output[-5000:]
+    (test,) = mistake.tests
+    added, options = ({}, ()) if "tests/kernels" in test else (environment("reverse"), ("-m", "gpu"))
+    found = run_tests(test, options=options, workflow=project.folder / "workflow", added=added)
+    assert {*found.failed} == {test.partition("::")[2]}, found.output[-5000:]
 
 
 def waits() -> Iterator[Any]:
@@ -34,7 +30,6 @@ def waits() -> Iterator[Any]:
             yield pytest.param(str(path.relative_to(ROOT)), place, id=f"{path.stem}-{place + 1}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("file", "place"), [*waits()])
 def test_a_wait_that_is_taken_out_of_what_is_timed_is_seen(file: str, place: int, project: Project) -> None:
     lines = (project.folder / file).read_text().splitlines()

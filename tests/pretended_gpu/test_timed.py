@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from respeed.measure import case as measuring
 from respeed.measure import timing
@@ -83,6 +84,23 @@ def test_each_way_to_time_a_program_waits_for_it(way: str, made: Any, monkeypatc
     if way in {"probes and the proof of threads", "load"}:
         step()
     WAYS[way](made.sync, step)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_work_that_a_step_leaves_on_another_stream_is_in_its_time(
+    way: str, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cheat: nothing that is asked of the row's own stream is left to be waited for."""
+    monkeypatch.setattr(timing, "LOAD_SECONDS", 0.01)
+    stream, (a, b, out) = torch.cuda.Stream(), (torch.ones(64, 64, device="cuda") for _ in range(3))
+    made.sync()
+
+    def step() -> None:
+        with torch.cuda.stream(stream):
+            torch.mm(a, b, out=out)
+
+    WAYS[way](made.sync, step)
+    made.sync()
 
 
 def test_ceilings_are_waited_for(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:

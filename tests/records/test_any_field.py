@@ -66,7 +66,7 @@ def show() -> None:
     json.dumps(make_context(load_shown(False, papers=["raina2009"])), allow_nan=False)
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [6, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "place"), [("record", 0), ("record", 1), ("description", 0)])
 def test_a_line_with_any_field_odd_is_skipped_in_one_line_or_can_be_used(
     kind: str, place: int, examples: int, whole_box: dict[str, Path]

@@ -13,7 +13,6 @@ import pytest
 from respeed import files as transfer
 from respeed.errors import UserError
 from respeed.files import export_records, import_records, read_carried
-from respeed.records import MOST_BYTES
 from tests.records.conftest import files, write_box
 
 Trick = Callable[[bytes], bytes]
@@ -78,38 +77,23 @@ def edited(old: str, new: str) -> Trick:
 
 
 NAMES = (
-    "../box/machine.json", "/etc/passwd", "/box/machine.json", "box/../../x/machine.json", "box\\machine.json",
-    "C:/box/machine.json", "new/./machine.json", "box//torch-1/20260101T000000Z-zzzz.jsonl",
-    "box/machine.json/x", f"box/{FIRST}",
-    "box/.git/hooks/pre-commit", "box/torch-1/x.jsonl", f"{FIRST}.part", "BOX/machine.json", "machine.json",
-    "b\N{LATIN SMALL LETTER O WITH DIAERESIS}x/machine.json", "x.py", "con", ".", f"{'x' * 65}/machine.json",
-    "box/told.yaml", "box/torch-1/machine.json", FIRST[4:].upper(), "-rf/machine.json", "box/torch-1/\x1b[2J.jsonl",
+    "../box/machine.json", "/etc/passwd", "box\\machine.json", "new/./machine.json", "box/machine.json/x",
+    "box/.git/hooks/pre-commit", f"{FIRST}.part", "BOX/machine.json", "machine.json", f"{'x' * 65}/machine.json",
+    "box/torch-1/machine.json", "-rf/machine.json", "box/torch-1/\x1b[2J.jsonl",
 )  # fmt: skip
 TRICKS: dict[str, Trick] = {
     **{f"a member {name!r}": beside(name) for name in NAMES},
-    "an empty file": lambda good: b"",
     "a text": lambda good: b"results, as agreed\n" * 100,
-    "a zip without members": lambda good: zip_of(),
     "only a folder": lambda good: zip_of(("box/", b"")),
     "cut in the middle": lambda good: good[: len(good) // 2],
-    "without its end": lambda good: good[:-1],
     "a member twice": beside(FIRST),
     "a link": linked,
     "packed by bzip2": lambda good: zip_of(*members_of(good).items(), method=zipfile.ZIP_BZIP2),
-    "60 MiB of zeros": instead(bytes(60 * MIB)),
-    "as many blanks as fit": instead(b" " * (MOST_BYTES - 2) + b"{}"),
     "a bomb that lies": lying_bomb,
-    "a million lists": instead(b"[" + b"[]," * 600_000 + b"[]]"),
     "a million lines": edited("\n", "\n" * 10**6),
     "as deep as it goes": instead(b"[" * 100_000 + b"]" * 100_000),
-    "a number of a million digits": instead(b'{"schema": 5, "smoke": ' + b"9" * MIB + b"}"),
     "more members than fit": countless,
-    "JSON in UTF-16": lambda good: zip_of((FIRST, members_of(good)[FIRST].decode().encode("utf-16"))),
-    "null": instead(b"null"),
     "what a terminal obeys": edited("A CPU", "\\u001b[2J"),
-    "a smoke record": edited('"smoke": false', '"smoke": true'),
-    "a record of another profile": edited('"name": "torch-1"', '"name": "gpu"'),
-    "a name that leads elsewhere": edited('"workload": "rbm"', '"workload": "../../x"'),
     "NaN": edited('"flops": 1000000000.0', '"flops": NaN'),
     "a line that is none": edited('\n{"workload"', '\n{}\n{"workload"'),
     "two machines": edited("A CPU", "Another CPU"),

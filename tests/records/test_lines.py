@@ -14,7 +14,6 @@ from respeed.errors import UserError
 from respeed.machine import FIELDS, difference, hardware_digits
 from respeed.paths import records_folder
 from respeed.records import (
-    MOST_LETTERS,
     Record,
     Result,
     Start,
@@ -24,7 +23,6 @@ from respeed.records import (
     parse_file,
     read_description,
     read_machines,
-    read_records,
     record_paths,
     recorded_machines,
     write_description,
@@ -79,15 +77,6 @@ def test_the_path_says_whose_record_it_is(machine: str, profile: str, smoke: boo
     assert (is_file_of_machine(path), record.machine, record.profile) == (True, machine, profile)
 
 
-def test_a_machine_is_renamed_by_renaming_its_folder_and_one_that_has_no_name_is_none() -> None:
-    write_box()
-    Path("results/records/box").rename("results/records/lab")
-    assert recorded_machines(False) == {"lab": 2}
-    assert {record.machine for record in read_records(False, "lab")} == {"lab"}
-    Path("results/records/lab").rename("results/records/My lab")
-    assert recorded_machines(False) == {}
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -122,21 +111,6 @@ def test_a_case_that_nothing_could_be_made_of_is_not_written(facts: dict[str, An
     with pytest.raises(UserError, match=re.escape(line)):
         append_line(PLACE, Result, make_lines(**facts)[1])
     assert not PLACE.exists()
-
-
-TEXTS = st.text() | st.sampled_from(["\x1b[2J", "a\nb", "x" * 1000, "\u202eabc", "\ud800"])
-
-
-@given(TEXTS)
-def test_whatever_a_library_says_is_written_as_it_can_be_shown(text: str) -> None:
-    path = Path("results/records") / PLACE
-    path.unlink(missing_ok=True)
-    append_line(path, Start, START | {"versions": {"torch": text}})
-    (record,) = read_records(False, "box")
-    said = record.start.versions["torch"]
-    assert said.isprintable()
-    assert len(said) <= MOST_LETTERS
-    assert said == text or not (text.isprintable() and len(text) <= MOST_LETTERS)
 
 
 @pytest.mark.parametrize("is_there", [False, True])

@@ -9,11 +9,9 @@ import pytest
 import typst
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 from respeed.figures import build_figures
-from respeed.figures.style import fold, save_figure
 from respeed.output import build_tables
 from respeed.paths import write_json
 from respeed.records import write_description
@@ -51,20 +49,6 @@ def test_any_printable_text_is_set_by_typst_as_it_is(
     setting = '#set document(title: "t")\n#set text(font: "Libertinus Serif", lang: "en")\n'
     (folder / "texts.typ").write_text(setting + '#for one in json("texts.json") [- #one\n]')
     typst.compile(folder / "texts.typ", **FORM)
-
-
-@settings(max_examples=10)
-@given(st.text(st.characters(), max_size=40))
-def test_any_text_is_drawn_as_an_svg_that_is_xml_and_that_typst_takes(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    figure = Figure(figsize=(2, 1))
-    figure.text(0, 0.5, fold(text, 30), parse_math=False)
-    save_figure(figure, folder / "one")
-    ET.parse(folder / "one.svg")
-    (folder / "one.typ").write_text('#set document(title: "t")\n#image("one.svg", alt: "one")')
-    typst.compile(folder / "one.typ", **FORM)
 
 
 def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(

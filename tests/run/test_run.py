@@ -1,20 +1,14 @@
 """The script `run`, in a small project of its own, whose lock is one tiny wheel."""
 
-import hashlib
-import os
 import re
 import shutil
 import subprocess
-import sys
-import zipfile
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 
-REAL_UV = shutil.which("uv") or shutil.which(str(ROOT / ".tools/uv/bin/uv"))
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
 TOOLS = ("sh", "cat", "chmod", "cksum", "dirname", "flock", "mkdir", "realpath", "rm", "sleep")
 # What a command of the environment says: where it runs, and what.
@@ -86,41 +80,6 @@ def executable(path: Path, text: str) -> Path:
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path)
-
-
-def test_a_copied_or_moved_clone_runs_its_own_python_and_code_without_another_set_up(tmp_path: Path) -> None:
-    """The environment is one that the real uv made, without a network, in a folder with another's uv.toml: whoever
-    names the cache has his code run, so that no settings of a folder above may reach uv."""
-    if REAL_UV is None:
-        pytest.skip("no uv on the PATH or in .tools")
-    clone = Clone(tmp_path, REAL_UV)
-    wheel = tmp_path / "tiny-1-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr("tiny.py", TELL)
-        # The build backend of the real lock, from the environment that runs these tests.
-        file.writestr("tiny.pth", f"{distribution('hatchling').locate_file('')}\n")
-        file.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
-        file.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        file.writestr("tiny-1.dist-info/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
-        file.writestr("tiny-1.dist-info/RECORD", "")
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (clone.folder / "requirements.lock").write_text(f"tiny @ {wheel.as_uri()} --hash=sha256:{digest}\n")
-    (tmp_path / "uv.toml").write_text(f'cache-dir = "{tmp_path}/planted"\n')
-    path = f"{clone.path}{os.pathsep}{Path(sys.base_prefix, 'bin')}"
-    code, _, said = clone.run("python", "--version", PATH=path, UV_OFFLINE="1", UV_PYTHON_DOWNLOADS="never")
-    assert (code, (tmp_path / "planted").exists()) == (0, False), said
-    (clone.path / "uv").unlink()
-    first, copied, moved = clone.folder, tmp_path / "a copy with spaces", tmp_path / "verschöben, 移動"
-    shutil.copytree(first, copied, symlinks=True)
-    for folder in (first, copied, moved):
-        if folder == moved:
-            first.rename(moved)
-        clone.folder = folder
-        for command in ("tiny", "respeed"):
-            code, told, said = clone.run(command)
-            prefix, file = told.splitlines()
-            assert (code, said, Path(prefix)) == (0, "", folder / ".venv")
-            assert Path(file).is_relative_to(folder)
 
 
 def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the_project_changes(clone: Clone) -> None:

@@ -16,8 +16,8 @@ from respeed.records import write_description
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
 from respeed.schedule.run import Run, announce, resolve_run, say_what_came_out
-from respeed.schedule.workflow import failure
-from tests.made import description, make_lines, write_lines
+from respeed.schedule.workflow import failure, may_measure
+from tests.made import description, make_lines, write_lines, write_machines
 from tests.schedule.measured import PAPERS, PROFILES, record_of_turn, write
 
 RBM = {"experiments": "rbm", "machine": "box", "papers": "raina2009"}
@@ -59,6 +59,14 @@ def test_what_does_not_measure_leaves_out_what_is_wrong_and_shows_the_machines_t
     write_description("lab", False, description())
     write_lines(*make_lines(), machine="lab")
     assert run.front_page["figure"] == "results/figures/raina2009/rbm/lab-speedup.svg"
+
+
+@pytest.mark.parametrize(
+    ("words", "measures"),
+    [("", True), ("all -n", True), ("pdf", False), ("report --cores all", False), ("--report mine.html", False)],
+)
+def test_a_run_for_a_report_alone_measures_nothing(words: str, measures: bool) -> None:
+    assert may_measure(["snakemake", *words.split()]) == measures
 
 
 # The file that measuring leaves.
@@ -170,6 +178,23 @@ def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: py
     line = f"1 minutes are not enough for {spare} cells: preset=paper has more"
     assert line in announce(replace(run, config=short))
     assert "not enough" not in announce(replace(run, config=replace(short, preset=replace(short.preset, minutes=600))))
+
+
+def test_a_dry_run_says_what_the_times_of_a_table_should_add_up_to_by_what_its_rows_have_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 10 GB/s: 1 MB of the case that was measured; of the others W five times, and what examples read and write."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = resolve_run(RBM | {"machine": "box-00", "profiles": "torch-1,openblas-1"})
+    assert "should add up" not in announce(run)
+    write_machines(1)
+    sizes = ((1024, 4096), (2304, 16000), (4096, 11008))
+    moved = 1e6 + sum(4 * (5 * V * H + 192 * (6 * V + 12 * H)) for V, H in sizes)
+    said = f"its times should add up to at least {1e6 / 192 * moved / 1e10 / 60:.1f} min (torch-1)\n"
+    assert said in announce(run)
+    monkeypatch.setattr(work.subprocess, "run", None)  # what was counted once is not counted again
+    assert said in announce(run)
 
 
 def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Path) -> None:

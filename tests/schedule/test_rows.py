@@ -104,7 +104,8 @@ def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores_eac
     steps = climb(Row(load_profile("openblas-all"), cores, tuple(range(cores))))
     counts = [row.threads for row in steps]
     assert counts == sorted(set(counts))
-    assert {*range(1, min(4, cores) + 1), cores} <= set(counts) <= set(range(1, cores + 1))
+    powers = {2**power for power in range(10) if 2**power <= cores}
+    assert {*range(1, min(4, cores) + 1), *powers, cores} <= set(counts) <= set(range(1, cores + 1))
     assert all(count in (3, cores) or count & (count - 1) == 0 for count in counts)
     assert [row.cpus for row in steps] == [tuple(range(count)) for count in counts]
     assert [row.profile.name for row in steps] == [f"openblas-all-t{count}" for count in counts]

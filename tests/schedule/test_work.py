@@ -1,15 +1,19 @@
 """What is asked for: which cases on which rows, and the papers, machines and files that are shown."""
 
+import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
+from respeed.model import Case
+from respeed.records import case_key
 from respeed.schedule import work as asking
 from respeed.schedule.rows import Row
-from respeed.schedule.work import FEW, USUAL, Work, list_work, machines_in_full, papers_shown
+from respeed.schedule.work import FEW, USUAL, Work, count_cases, list_work, machines_in_full, papers_shown
 from tests.made import make_lines, write_lines, write_machines
 from tests.schedule.measured import PROFILES, work
 
@@ -58,6 +62,7 @@ def test_a_case_that_several_tables_show_is_measured_once_and_belongs_to_all_of_
     [
         (("raina2009/rbm/4096x11008",), {"raina2009/rbm/4096x11008"}),
         (("rbm/576", "dbn"), {"raina2009/rbm/576x1024", "raina2009/dbn"}),
+        (("raina2009/rbm/4096",), set()),
         (("nothing",), set()),
     ],
 )
@@ -65,6 +70,15 @@ def test_only_cells_with_one_of_the_words_in_their_names_are_measured(words: tup
     names = {f"{cell.paper}/{cell.experiment}/{cell.case}" for one in work_of(only=words).wanted for cell in one.cells}
     assert all(any(name.startswith(table) for table in tables) for name in names)
     assert all(any(name.startswith(table) for name in names) for table in tables)
+
+
+def test_a_whole_name_is_of_one_cell_and_with_a_workload_of_one_program() -> None:
+    cell = "raina2009/sparse-coding/3-percent"
+    programs = [one.case.workload for one in work_of(profiles="openblas-1", only=(cell,)).wanted]
+    assert len(programs) == 2
+    for program in programs:
+        (found,) = work_of(profiles="openblas-1", only=(f"{cell}/{program}",)).wanted
+        assert (found.case.name, found.case.workload) == ("3-percent", program)
 
 
 def test_a_profile_that_is_optional_is_measured_where_it_is_named() -> None:
@@ -148,3 +162,14 @@ def test_of_few_machines_all_are_shown_in_full_and_of_many_this_one_or_that_with
     write_machines(1, first=2, rounds=2)
     assert machines_in_full(smoke=False, machine="box-03") == ["box-03"]
     assert machines_in_full(smoke=False, machine="elsewhere") == ["box-02"]
+
+
+def test_what_cannot_be_counted_is_not_known_and_keeps_nothing_else_from_being_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sum_of_ten, senseless = Case("10", "saxpy", {"length": 10}), Case("odd", "saxpy", {"size": 10})
+    copied = Case("copy", "memory_copy", {"length": 10})
+    found = count_cases([senseless, copied, sum_of_ten])
+    keys = [case_key(one.workload, one.parameters) for one in (sum_of_ten, copied, senseless)]
+    assert repr([found[key] for key in keys]) == repr([(20.0, 120.0), (math.nan, 80.0), (math.nan, math.nan)])

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from pypdf import PdfReader
 
 from tests.conftest import Project
-from tests.signals import lines_of
 from tests.workflow import cluster
 
 PLUGIN = "snakemake_executor_plugin_slurm"
@@ -25,10 +23,6 @@ ASK = ("--profile", "profiles/slurm", "--config", "preset=smoke", "papers=raina2
 WHOLE = "cpus_per_task: 2, runtime: 10, slurm_extra: --exclusive"
 OLD = f"profiles: [openblas-1, openblas-all]\nslurm: {{slurm_partition: cpu, constraint: old, {WHOLE}}}\n"
 GPU = f'profiles: [torch-1, gpu]\nslurm: {{slurm_partition: gpu, gres: "gpu:h200:1", {WHOLE}}}\n'
-
-
-# Measurements on one machine wait for one another, and for whoever else measures here.
-PATIENCE_SECONDS = 300
 
 
 @pytest.fixture(scope="module")
@@ -91,55 +85,3 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
     assert "Nothing to be done" in told
     assert "submitted" not in told
     assert head.records() == before
-
-
-@pytest.mark.slow
-def test_a_job_that_is_cancelled_is_asked_for_again_and_measures_only_what_is_left(
-    head: Project, slurm: dict[str, str]
-) -> None:
-    environment = {**os.environ, **environment_of(head, slurm)}
-    asked = (*ASK, "machine=old-node", "--", "tables")
-    with (
-        (head.folder / "told").open("w") as told,
-        subprocess.Popen(["snakemake", *asked], cwd=head.folder, env=environment, stdout=told, stderr=told) as run,
-    ):
-        try:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while not any(len(lines_of(head.folder / path)) > 1 for path in head.records()):
-                assert run.poll() is None, (head.folder / "told").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            subprocess.run(["scancel", *_measuring(environment)], env=environment, check=True)
-            first = {path: lines_of(head.folder / path) for path in head.records()}
-            assert run.wait(timeout=PATIENCE_SECONDS) == 0, (head.folder / "told").read_text()
-        finally:
-            run.kill()
-    said = (head.folder / "told").read_text()
-    assert "respeed: no results/smoke/logs/old-node/asked-" in said
-    assert "CANCELLED" in said
-    after = {path: lines_of(head.folder / path) for path in head.records()}
-    assert all(after[path] == told for path, told in first.items())
-    measured = [(path.split("/")[-2], str(one["parameters"])) for path, told in after.items() for one in told[1:]]
-    assert len(measured) == len(set(measured)) == 2 * 4
-    assert list((head.folder / "results/smoke/logs/old-node").glob("asked-*[!g]"))
-
-
-@pytest.mark.slow
-def test_a_partition_that_slurm_does_not_know_is_told_once_and_nothing_is_promised_before_it_is_mended(
-    head: Project, slurm: dict[str, str]
-) -> None:
-    head.edit("workflow/machines/old-node.yaml", "slurm_partition: cpu", "slurm_partition: cpus")
-    asked = (*ASK, "machine=old-node", "--", "tables")
-    told = head.snakemake(*asked, check=False, **environment_of(head, slurm)).stdout
-    refused = "respeed: old-node: Slurm refuses its jobs: invalid partition specified: cpus; look at slurm: in"
-    assert told.count(refused) == told.count("Slurm refuses") == 1
-    end = "respeed: not all was measured on old-node; nothing is lost, and the same command goes on"
-    assert [line for line in told.splitlines() if line.startswith(end)] == [f"{end} once jobs run"]
-
-
-def _measuring(environment: dict[str, str]) -> list[str]:
-    """The jobs that measure now."""
-    done = subprocess.run(
-        ["squeue", "-h", "-t", "running", "-o", "%i %k"], env=environment, text=True, capture_output=True, check=True
-    )
-    return [line.split()[0] for line in done.stdout.splitlines() if "rule_measure" in line]

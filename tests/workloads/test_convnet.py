@@ -73,20 +73,6 @@ def test_a_small_net_has_the_layers_of_its_program(network: str) -> None:
     assert seen == sides
 
 
-def test_blocks_add_shortcuts_and_concatenate_branches() -> None:
-    x, twice, negated = torch.randn(2, 3, 4, 4), nn.Sequential(nn.Conv2d(3, 3, 1)), nn.Conv2d(3, 3, 1)
-    for layer, factor in ((twice[0], 2.0), (negated, -1.0)):
-        nn.init.dirac_(layer.weight)
-        layer.weight.data.mul_(factor)
-        nn.init.zeros_(layer.bias)
-    same, relu = nn.Identity(), nn.ReLU()
-    torch.testing.assert_close(Block(same, twice, None, relu)(x), (3 * x).relu())
-    torch.testing.assert_close(Block(same, twice, negated, relu)(x), x.relu())
-    torch.testing.assert_close(Block(negated, twice, None, same)(x), -x)
-    torch.testing.assert_close(Block(negated, twice, negated, same)(x), -x)
-    torch.testing.assert_close(Inception(twice, negated)(x), torch.cat([2 * x, -x], 1))
-
-
 def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:
     whole = net_of("vgg16", WHOLE, gradients="parameters-and-images")
     forward = 2 * 16 * whole.counts.multiply_adds

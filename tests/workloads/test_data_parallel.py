@@ -33,8 +33,10 @@ def _none_left() -> Iterator[None]:
     end_all()
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp64"])
-@pytest.mark.parametrize("replicas", [1, 3, 2])
+@pytest.mark.parametrize(
+    ("replicas", "precision"),
+    [(3, "fp64"), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((1, "fp32"), (2, "fp32"), (3, "fp32")))],
+)
 def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(replicas: int, precision: str) -> None:
     made = make("torch", precision=precision, threads=3)
     assert is_right(made.build(DataParallel(**SIZES | {"replicas": replicas}), 5))

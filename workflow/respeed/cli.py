@@ -61,7 +61,8 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
-            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, action.choices)}")
+            known = [name for name in action.choices if name not in COMMANDS or COMMANDS[name].help]
+            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, known)}")
 
 
 class Command(NamedTuple):
@@ -79,7 +80,11 @@ class Command(NamedTuple):
 WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)"
 SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
 PATH = "check only these records: a folder, or a file that `export` wrote"
+MACHINE = "--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}
+SIDE = "a machine; behind it @ and a session (0), a day or a commit"
 MANY: dict[str, Any] = {"nargs": "+", "default": []}
+JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
+REVIEW = "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing"
 SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
 CONFIG = "--config", {"nargs": "*", "default": [], "metavar": "KEY=VALUE", "help": SETTINGS}
 
@@ -102,6 +107,7 @@ COMMANDS = {
         "commands:make_report", "build tables, figures and the PDF from the records", "report --only tables",
         (
             ("--only", {"choices": PARTS, "metavar": "PART", "help": f"build only this: {', '.join(PARTS)}"}),
+            ("--review", {"dest": "only", "action": "store_const", "const": "review", "help": REVIEW}),
             ("--machine", {"metavar": "NAME", "help": "the machine to show in full, where there are many"}),
             ("--papers", {"nargs": "*", "metavar": "NAME", "help": "the papers to show (default: config.yaml's)"}),
             SMOKE,
@@ -112,17 +118,38 @@ COMMANDS = {
         "status --config papers=all",
         (
             ("--machine", MANY | {"metavar": "NAME", "help": "show these machines (default: all)"}),
-            SMOKE, CONFIG,
+            SMOKE, CONFIG, JSON,
         ),
     ),
     "claims": Command(
         "commands:show_claims", "say what each paper claims, and whether it holds", "claims --machine my-laptop",
-        (("--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}), SMOKE),
+        (
+            MACHINE,
+            ("--on", {"metavar": "GPU", "help": "predict instead, by a data sheet, such as 'H100 SXM'"}),
+            ("--cpu", {"metavar": "CPU", "help": "predict over the data sheet of this CPU, not over the one here"}),
+            SMOKE, JSON,
+        ),
+    ),
+    "trace": Command(
+        "commands:show_trace", "show what a number is made of, down to lines of records",
+        "trace rbm/4096x11008 torch-all",
+        (
+            ("cell", {"metavar": "CELL", "help": "TABLE/CASE or PAPER/TABLE/CASE"}),
+            ("profile", {"metavar": "PROFILE", "help": "the row, by its hardware profile"}),
+            MACHINE, SMOKE, JSON,
+        ),
+    ),
+    "compare": Command(
+        "commands:show_comparison", "say what is faster or slower than in other records", "compare lab@0 lab@1",
+        (("a", {"metavar": "A", "help": SIDE}), ("b", {"metavar": "B", "help": "likewise"}), SMOKE, JSON),
     ),
     "doctor": Command("doctor:examine", "say what this machine is, what it can run, what disturbs it", "doctor"),
     "check": Command(
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
-        (("path", {"nargs": "?", "type": Path, "metavar": "PATH", "help": PATH}),),
+        (
+            ("path", {"nargs": "?", "type": Path, "metavar": "PATH", "help": PATH}),
+            ("--show", {"metavar": "PAPER", "help": "print a paper's tables, speedups and claims, to proofread them"}),
+        ),
     ),
     "new": Command(
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
@@ -148,6 +175,7 @@ COMMANDS = {
         ),
     ),
     "probe": Command("backends:probe", arguments=(("backend", {}), ("device", {}))),
+    "count": Command("workloads:print_counts"),
 }  # fmt: skip
 
 

@@ -2,33 +2,44 @@
 
 import contextlib
 import importlib
+import json
 import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tabulate import tabulate
 
 from respeed.analysis.cells import NOT_YET, make_cells
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
+from respeed.analysis.compare import compare_rounds, read_side
+from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
+from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, cannot_write, nearest
 from respeed.inputs.config import MOST_ROUNDS, load_config, parse_settings
+from respeed.inputs.machines import load_datasheets
+from respeed.inputs.papers import paper_names
+from respeed.inputs.reader import unknown
 from respeed.machine import machine_slug
 from respeed.measure.session import measure_session
 from respeed.output import read_tables
+from respeed.output.page import make_text
 from respeed.paths import check_room, hold_folder, results_folder
 from respeed.protocol import SMOKE_STAMP
 from respeed.records import read_description, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_came_out
+from respeed.schedule.work import count_cases, papers_shown
+from respeed.text import NOTHING
 
 # Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
@@ -114,12 +125,12 @@ def parse_duration(text: str, where: str) -> float:
 
 
 # The states of a cell, in the order of the columns.
-STATES = ("settled", "wide", "contaminated", "failed", "not measured", "cannot run")
+STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_run")
 # Lines are as wide as the terminal, but not so wide that nobody reads them.
 WIDEST = 100
 
 
-def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str]) -> int:
+def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
     """Print how much is measured, and what a run with these settings would measure.
 
     A line a table of each `machine` comes first, by default of all that have records; at the end, what came out of what
@@ -128,18 +139,23 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str]) -> i
     Raises UserError if a run would refuse to measure, because this machine is another one than its name says.
     """
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
-    there = recorded_machines(run.smoke)
+    there, lines, machines = recorded_machines(run.smoke), list[str](), dict[str, Any]()
     for name in machine or there:
         _check_recorded(name, there)
-        lines = _count_cells(run, name)
-        header = ["table", *(state.replace(" ", "\n") for state in STATES), "of", "last\nmeasured"]
-        print(f"{name}\n\n{tabulate(lines, header, disable_numparse=True)}\n")
+        counts = _count_cells(run, name)
+        machines[name] = counts.to_dict("records")
+        shown = counts.astype(object).replace({0: NOTHING, "": NOTHING})
+        header = [str(column).replace("_", "\n") for column in shown]
+        if not as_json:
+            print(f"{name}\n\n{tabulate(shown.to_numpy().tolist(), header, disable_numparse=True)}\n")
     if not run.nodes:
         check_same_machine(run.machine, run.smoke)
-    print(announce(run))
-    if run.nodes or run.machine not in there:
-        return 0
-    return int(say_what_came_out(run, print))
+    say = lines.append if as_json else print
+    say(announce(run))
+    has_failed = not run.nodes and run.machine in there and say_what_came_out(run, say)
+    if as_json:
+        _print("status", {"machine": run.machine, "machines": machines, "says": lines}, as_json)
+    return int(has_failed)
 
 
 def _check_recorded(machine: str, there: Collection[str]) -> None:
@@ -148,31 +164,39 @@ def _check_recorded(machine: str, there: Collection[str]) -> None:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
 
 
-def _count_cells(run: Run, machine: str) -> list[list[Any]]:
-    """Return a line for each table of a machine: its cells by their state, and when the last was measured."""
-    description = read_description(machine, run.smoke)
+def _count_cells(run: Run, machine: str) -> pd.DataFrame:
+    """Return for each table of a machine how many cells are in which state, and when the last was measured."""
+    description, table = read_description(machine, run.smoke), ["paper", "experiment"]
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
-    waits = np.where(cells["reason"] == NOT_YET, "not measured", "cannot run")
+    waits = np.where(cells["reason"] == NOT_YET, "not_measured", "cannot_run")
     states = cells["status"].where(cells["status"] != "not-run", waits)
-    last = rounds.groupby(["paper", "experiment"])["started"].max()
-    lines = []
-    for (paper, name), mine in cells.groupby(["paper", "experiment"], sort=False):
-        counts, when = states[mine.index].value_counts(), last.get((paper, name), "")[:16].replace("T", " ")
-        lines.append([f"{paper} {name}", *(counts.get(state, "–") for state in STATES), len(mine), when or "–"])
-    return lines
+    is_in = pd.get_dummies(states).reindex(columns=STATES, fill_value=False)
+    counts = is_in.groupby([cells[name] for name in table], sort=False).sum()
+    counts["of"] = counts.sum(axis=1)
+    counts["last_measured"] = rounds.groupby(table)["started"].max().str[:16].str.replace("T", " ")
+    return counts.reset_index().fillna("")
 
 
-def show_claims(smoke: bool, machine: str | None) -> None:
-    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are."""
+def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | None, as_json: bool) -> None:
+    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are.
+
+    With `on` or `cpu`, names of data sheets, print instead what it would come to by bounds alone.
+    """
     there = recorded_machines(smoke)
     if machine:
         _check_recorded(machine, there)
     name = machine or load_config().machine or machine_slug()
+    if on or cpu:
+        _predict(on or "", cpu or "", name, as_json)
+        return
+    tables = read_tables(smoke, [name])
+    if as_json:
+        _print("claims", {"machine": name, "claims": [one._asdict() for one in rows_of(tables["claims"])]}, as_json)
+        return
     if name not in there:
         print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
         return
-    tables = read_tables(smoke, [name])
     if smoke:
         print(SMOKE_STAMP)
     for paper in tables.papers.values():
@@ -183,6 +207,26 @@ def show_claims(smoke: bool, machine: str | None) -> None:
         for one in sorted(judged, key=lambda one: not one.here):
             print("\n".join(_lines(one)))
         print(_wrapped(firmness or came_out))
+
+
+def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
+    """Print what claims would come to on a GPU over a CPU, or else over the CPU of a machine as it was measured."""
+    gpus, cpus, is_here = load_datasheets("gpu"), load_datasheets("cpu"), machine in recorded_machines(False)
+    no_cpu = [] if is_here and not cpu else unknown("--cpu: no data sheet of a CPU", cpu, cpus)
+    for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
+        raise UserError(line)
+    rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
+    over, papers = cpu or f"the CPU of {machine}, whose rates were measured", papers_shown(smoke=False)
+    rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
+    found = {name: dict(predict_claims(paper, rates, count_cases)) for name, paper in papers.items() if paper.rows}
+    if as_json:
+        _print("predictions", {"on": on, "over": over, "predicted": found}, as_json)
+        return
+    for name, said in found.items():
+        paper = papers[name]
+        print(f"\n{paper.title} ({paper.venue} {paper.year}), predicted for {on} over {over}\n" * bool(said))
+        for says, text in said.items():
+            print("\n".join([_wrapped(f"predicted, not measured: {says}"), _wrapped(text, "    "), ""]))
 
 
 def _lines(one: Any) -> list[str]:
@@ -196,21 +240,50 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
+def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:
+    """Print what the number of a cell was made of: of each cell, if papers or algorithms share the name.
+
+    Raises UserError if there is no such cell, or no record of the machine.
+    """
+    there = recorded_machines(smoke)
+    name = machine or (next(iter(there)) if len(there) == 1 else load_config().machine or machine_slug())
+    _check_recorded(name, there)
+    tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
+    records = read_records(smoke, name)
+    found = [trace_cell(tables, records, one) for one in find_cells(tables["cells"], cell, profile)]
+    _print("trace", {"smoke": smoke, "traces": found}, as_json)
+
+
+def show_comparison(a: str, b: str, smoke: bool, as_json: bool) -> None:
+    """Print what is faster or slower in the records of one side than in those of another (see `read_side`)."""
+    papers = papers_shown(smoke, [*load_config().papers, *paper_names()])
+    found = compare_rounds(read_side(a, smoke, papers), read_side(b, smoke, papers), papers)
+    _print("compare", {"smoke": smoke} | found, as_json)
+
+
+def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
+    """Print a document, as JSON or in the words of its template."""
+    print(json.dumps(document, indent=1, allow_nan=False) if as_json else make_text(name, document).rstrip())
+
+
 # What builds each part of a report. Each imports what the others do without, such as Seaborn or Typst; the page of all
 # tables has the figures in it.
 BUILDERS = {
     "tables": ("respeed.output:build_tables",),
     "figures": ("respeed.figures:build_figures", "respeed.output:build_page"),
     "pdf": ("respeed.report:build_report",),
+    "review": ("respeed.output:build_tables", "respeed.output:build_review"),
 }
+WHOLE = ("tables", "figures", "pdf")
 
 
 def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
 
-    With `only`, one of these parts is built from what is there. Prints where the PDF is.
+    With `only`, one of these parts is built from what is there, or the reviewer's page and the tables that it is made
+    of. Prints where the PDF, or that page, is.
     """
-    for builder in chain.from_iterable([BUILDERS[only]] if only else BUILDERS.values()):
+    for builder in chain.from_iterable(BUILDERS[part] for part in ([only] if only else WHOLE)):
         module, _, function = builder.partition(":")
         if made := getattr(importlib.import_module(module), function)(smoke, machine, papers):
             print(made)

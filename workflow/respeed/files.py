@@ -22,7 +22,7 @@ from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import denied_papers, load_config
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
@@ -278,11 +278,13 @@ KINDS = {
 }
 
 
-def check(path: Path | None) -> int:
+def check(path: Path | None, show: str | None = None) -> int:
     """Print a line for each mistake in what people write and in records.
 
     Parameters
     ----------
+    show : str or None
+        A paper, to print what the report will have of it before anything is measured, and look at nothing else.
     path : Path or None
         A folder or a zip file of records, to look at nothing else; None for all files that people write, workloads and
         backends among them, and the records under results.
@@ -292,12 +294,18 @@ def check(path: Path | None) -> int:
     int
         The exit code: 1 if there is any mistake.
     """
+    if show is not None:
+        from respeed.output.page import describe_paper  # with pandas, which nothing else here needs
+
+        print(describe_paper(PAPER_FILES.load(show)))
+        return 0
     mistakes: list[str] = []
     looked: list[str] = []
     records: list[tuple[Path, bool | None]] = [(path, None)] if path else []
     if path is None:
         kinds = (PROFILE_FILES, PAPER_FILES, MACHINE_FILES)
-        mistakes = [*mistakes_of(load_config), *chain.from_iterable(kind.check() for kind in kinds), *broken_files()]
+        mistakes = [*mistakes_of(load_config), *mistakes_of(load_datasheets)]
+        mistakes += [*chain.from_iterable(kind.check() for kind in kinds), *broken_files()]
         looked = ["config.yaml", *(counted(len(kind.names()), kind.kind) for kind in kinds)]
         for name, why in [] if mistakes else denied_papers(PAPER_FILES.names()):
             print(f"{name}: not allowed: {why}")

@@ -86,7 +86,7 @@ def check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 # --- papers
 
-# The kinds of rows that hardware profiles are of, and that published rows stand beside.
+# The kinds of rows that hardware profiles are of, and that published rows are compared with.
 Architecture = Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
 ARCHITECTURES: tuple[Architecture, ...] = get_args(Architecture)
 CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
@@ -103,11 +103,15 @@ def _check_precision(name: str) -> str:
 
 # Empty where the paper's file says none.
 Precision = Annotated[str, AfterValidator(_check_precision)]
-# What each test of a claim needs beside a row, and no other may have.
+# The test of a claim about every row of ours: it controls what is measured, and compares with no paper.
+CONTROL = "proportional"
+# What each test of a claim needs, and no other may have.
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("each", "growth", "faster", "crossover"), ("over",)),
-    "limited": ("over_case", "by"),
-    "memory": (),
+    **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
+    "limited": ("experiment", "row", "over_case", "by"),
+    "memory": ("experiment", "row"),
+    "mean": ("of", "mean"),
+    CONTROL: ("experiment", "over_case", "by"),
 }
 # What a rate counts, and so what a table's seconds stand for.
 Counted = Literal["examples", "flops", "bytes"]
@@ -134,12 +138,14 @@ def number_bytes(precision: str) -> int:
 class Unit:
     """A unit of printed numbers.
 
-    It is `size` seconds where nothing is `counted`; otherwise `size` of what is counted, a second.
+    It is `size` seconds where nothing is `counted`; otherwise `size` of what is counted, a second. `examples` is what
+    people call the examples of a step.
     """
 
     name: str
     size: float = 1.0
     counted: Counted | None = None
+    examples: str = "examples"
 
     def seconds(self, value: float, amount: float | None) -> float | None:
         """Return the seconds that a number in this unit says.
@@ -163,6 +169,9 @@ UNITS = {
         Unit("milliseconds", 1e-3),
         Unit("examples a second", counted="examples"),
         Unit("images a second", counted="examples"),
+        Unit("billion paths a second", 1e9, "examples", "paths"),
+        Unit("million pixels a second", 1e6, "examples", "pixels"),
+        Unit("million elements a second", 1e6, "examples", "elements"),
         Unit("GFLOP/s", 1e9, "flops"),
         Unit("GB/s", 1e9, "bytes"),
     )
@@ -196,7 +205,7 @@ class Hardware:
 
 def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...]:
     if len({architecture in CPU_ARCHITECTURES for architecture in beside}) > 1:
-        raise ValueError("names CPU rows and others; a row stands beside one kind")
+        raise ValueError("names CPU rows and others; a row is compared with one kind")
     return beside
 
 
@@ -204,7 +213,7 @@ def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...
 class PublishedRow:
     """One row of the published tables.
 
-    `beside` are the architectures of ours whose rows stand beside it. `year` is 0 where it is the paper's.
+    `beside` are the architectures of our rows that it is compared with. `year` is 0 where it is the paper's.
     `precision`, `device` and `algorithm` are empty, and `hardware` None, where the paper's file says nothing of them.
     """
 
@@ -220,7 +229,7 @@ class PublishedRow:
 
     @property
     def is_cpu(self) -> bool:
-        """Return whether it stands beside rows of CPUs."""
+        """Return whether it is compared with rows of CPUs."""
         return self.beside[0] in CPU_ARCHITECTURES
 
 
@@ -256,7 +265,11 @@ class Claim:
     - crossover: it is below 1 in the first cases and above 1 in the last ones;
     - limited: `row` alone, each case over its case `over_case`: faster, but by less than the ratio of the parameter
       `by`, such as threads, of the two;
-    - memory: `row` alone: the last case moves its bytes as fast as a plain copy does.
+    - memory: `row` alone: the last case moves its bytes as fast as a plain copy does;
+    - mean: the mean over all cases of the claims `of`, each of the test `each`, is that of their printed speedups;
+      `mean` says which one, geometric or arithmetic.
+    - proportional: on every row of ours, a case takes as many times as long as its case `over_case` as the parameter
+      `by` is as large.
 
     With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
     """
@@ -264,12 +277,14 @@ class Claim:
     name: SkipJsonSchema[str]
     says: Text
     test: Annotated[str, known("test", lambda: NEEDS)]
-    experiment: str
-    row: str
+    experiment: str = ""
+    row: str = ""
     over: tuple[str, ...] = ()
     threads: Annotated[StrictInt, Field(ge=2)] | None = None
     over_case: str = ""
     by: str = ""
+    of: tuple[str, ...] = ()
+    mean: Literal["geometric", "arithmetic"] | None = None
 
 
 @dataclass(frozen=True)
@@ -289,7 +304,7 @@ class Case:
 
 
 def _read_case(entry: Any) -> Any:
-    """Gather the parameters of a case, which stand beside its other keys; its workload may be the table's."""
+    """Gather the parameters of a case, which are written beside its other keys; its workload may be the table's."""
     if not isinstance(entry, dict):
         return entry
     if "case" not in entry:
@@ -534,9 +549,8 @@ class Paper:
     """A paper as its folder in workflow/papers describes it.
 
     The name of an organisation stands in braces among the authors, as in BibTeX: it is kept whole. `doi` and `url` are
-    empty where it has none. `history` has the experiments whose rates stand in one figure, by the years of their rows,
-    each with the operations that a printed time is for; None where the table's unit is a rate. `published` has the
-    printed times or rates, each in its table's unit; `speedups` those of the printed speedups.
+    empty where it has none. `published` has the printed times or rates, each in its table's unit; `speedups` those of
+    the printed speedups.
     """
 
     name: SkipJsonSchema[str]
@@ -551,7 +565,6 @@ class Paper:
     doi: Doi = ""
     url: Address = ""
     claims: Annotated[dict[Name, Claim], Named] = field(default_factory=dict)
-    history: dict[str, Positive | None] = field(default_factory=dict)
     published: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
     speedups: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
 
@@ -649,4 +662,5 @@ class Paper:
         return number_bytes(self.rows[row].precision) / number_bytes("fp32")
 
     def _place(self, experiment: str, case: str, row: str) -> Place:
-        return experiment, self.experiments[experiment].columns.get(case, case), row
+        table = self.experiments[experiment]
+        return experiment, (table.original or table).columns.get(case, case), row

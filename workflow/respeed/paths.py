@@ -26,6 +26,7 @@ ROOT = WORKFLOW.parent
 HARDWARE = WORKFLOW / "hardware"
 PAPERS = WORKFLOW / "papers"
 MACHINES = WORKFLOW / "machines"
+DATASHEETS = WORKFLOW / "datasheets.yaml"
 STARTERS = WORKFLOW / "starters"
 WORKLOADS = WORKFLOW / "respeed" / "workloads"
 BACKENDS = WORKFLOW / "respeed" / "backends"

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -243,17 +244,26 @@ def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One file, read: the facts of the process, and what it found of each case."""
+    """One file, read: the facts of the process, and what it found of each case.
+
+    `path` is below the folder of records. `skipped` are the numbers of the lines that could not be used, from 1.
+    """
 
     machine: str
     path: Path
     start: Start
     results: tuple[Result, ...]
+    skipped: tuple[int, ...] = ()
 
     @property
     def profile(self) -> str:
         """Return the name of the row."""
         return self.start.profile.name
+
+    def places(self) -> dict[str, Result]:
+        """Return each result by the file and the line that it stands in, such as results/records/…/….jsonl:2."""
+        path, lines = records_folder(self.start.smoke) / self.path, (n for n in count(2) if n not in self.skipped)
+        return {f"{path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
 
     @property
     def began(self) -> float:
@@ -422,15 +432,15 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
         raise UserError(f"{where}: is of the {kinds[0]} kind, and lies among the {kinds[1]} ones")
     if start.profile.name != profile:
         raise UserError(f"{where}: is of the profile {start.profile.name}, and lies among those of {profile}")
-    results, skipped = [], []
+    results, skipped = [], dict[int, str]()
     for number, line in enumerate(lines, 2):
         try:
             results.append(_parse(Result, line, f"{where}:{number}"))
         except UserError as error:
-            skipped.append(str(error))
+            skipped[number] = str(error)
     if start.backend is None and any(one.status == "measured" for one in results):
         raise UserError(f"{where}: backend is missing, and a case was measured")
-    return Record(machine, Path(path), start, tuple(results)), skipped
+    return Record(machine, Path(path), start, tuple(results), tuple(skipped)), [*skipped.values()]
 
 
 @functools.lru_cache(maxsize=MOST_KEPT)

@@ -96,13 +96,14 @@ class Value:
     """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), for small type.
 
     Without a number, `mark` is that of the note that says why. A field of words has `kind` words or verdict, and in
-    place of the interval what is said in small type.
+    place of the interval what is said in small type. `source` has lines for who wants to know where a number is from.
     """
 
     text: str = ""
     interval: str = ""
     mark: str = ""
     kind: str = "number"
+    source: str = ""
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
@@ -129,8 +130,8 @@ def measured_value(
 ) -> Value:
     """Return a number, with `unit` behind it, and its interval in per cent of it: ±3 %; empty without a number.
 
-    Where there is no interval, NO_INTERVAL stands. The interval need not lie evenly about the number: what is shown is
-    its farther end. A `bare` number stands alone: that of a smoke run, which is no measurement.
+    Without an interval, NO_INTERVAL is shown. An interval may reach farther on one side of the number; ± is the
+    larger of the two distances. A `bare` number has no interval: that of a smoke run, which is no measurement.
     """
     if not is_known(value):
         return Value()

@@ -14,6 +14,8 @@ for machine, stamp in RESPEED.stamps.items():
             f"{stamp}.log",
         # In the job itself, Snakemake would only repeat it until its time is up.
         retries: respeed.RETRIES if RESPEED.nodes and workflow.is_main_process else 0
+        conda:
+            respeed.same_environment
         # All cores, so that no other job runs beside a measurement.
         threads: workflow.cores
         resources:

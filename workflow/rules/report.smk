@@ -4,7 +4,9 @@ OF_RECORDS = "respeed report {params.shown} 2>&1 | tee {log}"
 # A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
 # dry run, `pdf` and --report by hand end otherwise than they do. What --config said decides which files there are.
 PAGE = (
-    f"snakemake --report {RESPEED.document}.html --config {{params.settings:q}} -- tables figures >>{{log}} 2>&1"
+    f"snakemake --cores all --report {RESPEED.document}.html --report-metadata {{params.landing:q}}"
+    f" --report-stylesheet {{params.style:q}} --config {{params.settings:q}}"
+    f" -- {RESPEED.results}/tables {RESPEED.results}/figures >>{{log}} 2>&1"
     f" || {{{{ echo 'respeed: {RESPEED.document}.html was not made; {{log}} says why' >&2; exit 1; }}}}"
 )
 
@@ -13,11 +15,14 @@ rule document:
     input:
         rules.tables.output,
         rules.figures.output,
-        collect("report/{part}.typ", part=glob_wildcards("report/{part}.typ").part),
+        respeed.templates("*.typ"),
     output:
         f"{RESPEED.document}.pdf",
     log:
         f"{RESPEED.results}/logs/report.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         shown=RESPEED.shown,
     shell:
@@ -28,6 +33,9 @@ rule document:
 rule pdf:
     log:
         f"{RESPEED.results}/logs/pdf.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         shown=RESPEED.shown,
     shell:
@@ -37,9 +45,14 @@ rule pdf:
 rule report:
     log:
         f"{RESPEED.results}/logs/pdf-and-html.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         shown=RESPEED.shown,
         settings=RESPEED.settings,
+        landing=respeed.templates("landing.yaml"),
+        style=respeed.templates("report.css"),
     shell:
         f"{OF_RECORDS}; {PAGE}"
 
@@ -48,14 +61,17 @@ rule html:
     input:
         rules.tables.output,
         rules.figures.output,
-        "report/landing.yaml",
-        "report/report.css",
-        collect("report/captions/{name}.rst", name=glob_wildcards("report/captions/{name}.rst").name),
+        respeed.templates("landing.yaml", "report.css", "captions/*.rst"),
     output:
         f"{RESPEED.document}.html",
     log:
         f"{RESPEED.results}/logs/html.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         settings=RESPEED.settings,
+        landing=respeed.templates("landing.yaml"),
+        style=respeed.templates("report.css"),
     shell:
         PAGE

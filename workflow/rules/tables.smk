@@ -16,6 +16,9 @@ rule tables:
         f"{RESPEED.results}/README.md",
     log:
         f"{RESPEED.results}/logs/tables.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         shown=RESPEED.shown,
     shell:
@@ -42,6 +45,9 @@ rule figures:
         ),
     log:
         f"{RESPEED.results}/logs/figures.log",
+    localrule: True
+    conda:
+        respeed.same_environment
     params:
         shown=RESPEED.shown,
     shell:

@@ -9,6 +9,7 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import TABLES, make_frame, write_table
+from respeed.analysis.expected import Count
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
@@ -45,10 +46,11 @@ def make_tables(
     profiles: Mapping[str, Profile],
     told: Mapping[str, Told],
     only: Collection[str] = (),
+    count: Count | None = None,
 ) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them.
 
-    `told` is what is told of machines, as their price.
+    `told` is what is told of machines, as their price; `count` counts what cases do that were not measured yet.
     """
     descriptions, facts = dict[str, Description](), list[dict[str, str]]()
     frames = [read_rounds([], papers)]
@@ -63,7 +65,7 @@ def make_tables(
             descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
     samples = Samples(rounds)
-    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices), samples, papers)
+    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices, count), samples, papers)
     speedups = make_speedups(cells, samples, papers)
     found = {
         "rounds": rounds,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
+from respeed.analysis.expected import CONVOLUTIONS, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.config import why_denied
 from respeed.inputs.machines import Price, Profile, other_library
@@ -23,10 +24,6 @@ FACTS = ["label", "package", "architecture", "device", "backend", "precision", "
 DECIDING = ["backend", "device", "threads", "precision", "cpus"]
 # Why there is no time where nothing stands in the way of one.
 NOT_YET = "not measured yet"
-# No program is faster than the product it is made of, but for the noise of both. Convolutions are: their operations are
-# counted as direct ones, and libraries choose Winograd's or FFTs, which do fewer.
-MAX_PEAK_SHARE = 1.05
-CONVOLUTIONS = ("convnet", "convnet_replicas")
 
 
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
@@ -43,6 +40,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
                           of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
+    causes, slowed        why blocks were discarded, and what made steps slow in the last round that tells; or empty
     """
     number = rounds.groupby(CELL, sort=False).ngroup()
     of_cell, timed = rounds.groupby(number), rounds[rounds["step_seconds"].notna()]
@@ -74,6 +72,8 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
         _verdict(cell, failures.get(name, {}), causes[name])
         for name, cell in zip(number.unique(), cells.itertuples(), strict=True)
     ]
+    cells["causes"] = [count_causes(causes[cell]) for cell in number.unique()]
+    cells["slowed"] = rounds["slowed"].where(rounds["slowed"] != "").groupby(number).last().fillna("")
     cells[["status", "reason"]] = pd.DataFrame(verdicts, index=cells.index, columns=["status", "reason"], dtype=str)
     has_time = cells["status"].isin(["settled", "wide"])
     times = ["step", "step_low", "step_high", "step_median", "peak_share"]
@@ -131,10 +131,12 @@ def make_cells(
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
     prices: Mapping[str, Price] | None = None,
+    count: Count | None = None,
 ) -> pd.DataFrame:
     """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason.
 
-    The cost is the seconds times the price of an hour of the whole machine, over 3600.
+    The cost is the seconds times the price of an hour of the whole machine, over 3600. What is expected of cases that
+    were not measured yet follows from what `count` counts.
     """
     if rounds.empty and not descriptions:
         return make_frame([], "cells")
@@ -157,7 +159,8 @@ def make_cells(
     cells["currency"] = cells["machine"].map(currency).astype(object)
     counted = {"flops": cells["flops"], "bytes": cells["traffic_bytes"], "examples": cells["examples"]}
     cells["amount"] = np.select([cells["counted"] == what for what in counted], list(counted.values()), np.nan)
-    return apply_dtypes(_beside_published(cells, papers), "cells")
+    cells = add_expected(_beside_published(cells, papers), cells["reason"] == NOT_YET, count)
+    return apply_dtypes(cells, "cells")
 
 
 def _asked(
@@ -204,7 +207,7 @@ def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
                 workloads = {case.workload} if algorithm else {other.workload for other in experiment.cases}
                 rows.append({
                     "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
-                    "table": experiment,
+                    "table": experiment, "of": case,
                     "steps": experiment.steps(case), "examples": experiment.examples_of(case),
                     "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
                     "of_algorithm": f", {algorithm.label}" if algorithm else "",
@@ -221,7 +224,7 @@ def describe_work(experiment: Experiment, case: Case) -> str:
     if examples or experiment.repeats:
         return f"{examples:,} examples" if examples else f"{experiment.repeats:,} steps"
     batch = case.parameters.get("batch")
-    return f"a step of {batch:,} examples" if batch else "a step"
+    return f"a step of {batch:,} {experiment.unit.examples}" if batch else "a step"
 
 
 def _profile_facts(
@@ -252,7 +255,7 @@ def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str
 
 
 def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
-    """Whether a cell stands beside any of these published rows."""
+    """Return whether a cell is compared with any of these published rows."""
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     return any(row.name in names for row in beside)
 
@@ -260,7 +263,7 @@ def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
 def published_beside(
     paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
 ) -> dict[str, Any]:
-    """Return the best of the published rows that a cell stands beside, `published_row`, and its `published_seconds`.
+    """Return the best of the published rows that a cell is compared with, `published_row`, and its `published_seconds`.
 
     `work` is FLOP and bytes, at 4 bytes a number, which the seconds of a printed rate follow from.
     """
@@ -271,7 +274,7 @@ def published_beside(
 
 
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add the published number that each cell stands beside, and the names of its row."""
+    """Add the published number that each cell is compared with, and the names of its row."""
     width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
     work = pd.DataFrame({"flops": cells["flops"], "moved": cells["traffic_bytes"] * width}).astype(object)
     work = work.where(work.notna(), None)

@@ -3,12 +3,14 @@
 A claim is about ratios: the seconds of our row beside the published rows `over`, by those of our row beside `row`. Each
 test says in which band they must lie:
 
-    each        within the rounding of the printed number
-    faster      above 1
-    limited     above 1, and somewhere clearly below the ideal
-    memory      above 0.8 of the bytes that a copy moves
-    crossover   the first below 1, the last above 1
-    growth      the last above the first, and none clearly below one before it
+    each          within the rounding of the printed number
+    faster        above 1
+    limited       above 1, and somewhere clearly below the ideal
+    memory        above 0.8 of the bytes that a copy moves
+    crossover     the first below 1, the last above 1
+    growth        the last above the first, and none clearly below one before it
+    mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
+    proportional  within 1 % of the ratio of the work, on every row of ours: a control
 
 An interval lies inside, above or below its band, or it leaves that open. A number settles nothing that its interval
 leaves open.
@@ -26,10 +28,17 @@ import pandas as pd
 
 from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, RATIO_LEVEL, SETTLED_MARGIN, Estimate, what_is_missing
+from respeed.analysis.estimates import (
+    FULL_PRECISION,
+    RATIO_LEVEL,
+    SETTLED_MARGIN,
+    Estimate,
+    estimate_mean,
+    what_is_missing,
+)
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import INFERRED, Claim, Paper
+from respeed.model import CONTROL, INFERRED, Claim, Paper
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
@@ -47,6 +56,8 @@ NOT_MEASURED = "nothing of the paper's sizes was measured"
 NEAR_COPY = 0.8
 # So near the ideal, the number of threads say, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
+# So near the ratio of its work a control may lie: what a step costs beside its products is the same in each case.
+NEAR_CONTROL = 0.01
 
 # Why a case is not settled whose interval is narrow enough, and why those of one printed column are not.
 LEFT_OPEN = "its interval leaves it open"
@@ -64,10 +75,10 @@ class Compared:
     """One case of a claim, and what came out.
 
     `words` is what people call the case, `column` the printed one that it answers, `text` what is printed there, and
-    `rounding` how far that may be off, relative to it; a claim that names no number has none. `row` and `base` are our
-    cells, `here` their ratio and `rounds` those of the one that has fewer. Without a ratio `here` is NaN, `missing`
-    says why, and `may_come` if that is only disturbed or not measured yet. `ideal` is what a claim about a limit is
-    held against.
+    `rounding` how far that may be off, relative to it; a claim that names no number has none. `pairs` are our cells, a
+    row and its base, of a mean several pairs; `here` is their ratio and `rounds` those of the cell that has fewest.
+    Without a ratio `here` is NaN, `missing` says why, and `may_come` if that is only disturbed or not measured yet.
+    `ideal` is what a claim about a limit is held against.
     """
 
     case: str
@@ -76,8 +87,7 @@ class Compared:
     published: float | None = None
     text: str = ""
     rounding: float = 0.0
-    row: Any = None
-    base: Any = None
+    pairs: tuple[tuple[Any, Any], ...] = ()
     here: Estimate = UNMEASURED
     rounds: int = 0
     missing: str = ""
@@ -293,10 +303,10 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
     same as texts for people ("12.9x to 72.6x"). Of a claim about memory the numbers are shares of what a copy moves.
     """
     rows = []
-    for machine, paper, claim, mine in _on_machines(cells, papers):
-        compared = compare_claim(claim, paper, mine, samples)
+    for machine, paper, claim, tables in _on_machines(cells, papers):
+        compared = compare_claim(claim, paper, tables, samples)
         judged = [("", compared, judge_claim(claim, compared))]
-        if len(compared) > 1:
+        if len(compared) > 1 or claim.test == CONTROL:
             judged += [(one.case, [one], judge_case(claim, one)) for one in compared]
         where = {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says}
         rows += [where | _row(claim, *one) for one in judged]
@@ -312,12 +322,12 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
         About how many rounds would settle it, if numbers stay as they are, and the cells that need them.
     """
     found = []
-    for _, paper, claim, mine in _on_machines(cells, papers):
-        measured = [one for one in compare_claim(claim, paper, mine, samples) if one.is_measured]
+    for _, paper, claim, tables in _on_machines(cells, papers):
+        measured = [one for one in compare_claim(claim, paper, tables, samples) if one.is_measured]
         if not measured or judge_claim(claim, measured)[0] != NOT_SETTLED:
             continue
         left = [one for one in measured if one.open or judge_case(claim, one)[0] == NOT_SETTLED]
-        keys = {key for one in left for cell in (one.row, one.base) for key in samples.keys_of(cell)}
+        keys = {key for one in left for pair in one.pairs for cell in pair for key in samples.keys_of(cell)}
         found.append((max(map(_rounds_needed, left), default=math.inf), keys))
     return found
 
@@ -329,14 +339,14 @@ def _rounds_needed(one: Compared) -> float:
 
 def _on_machines(
     cells: pd.DataFrame, papers: Mapping[str, Paper]
-) -> Iterator[tuple[str, Paper, Claim, Cells]]:  # fmt: skip
-    """Yield every claim on every machine, with the cells of its table."""
-    of: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
+) -> Iterator[tuple[str, Paper, Claim, Mapping[str, Cells]]]:  # fmt: skip
+    """Yield every claim on every machine, with the cells of each table of its paper."""
+    of: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells):
-        of[cell.machine, cell.paper, cell.experiment].append(cell)
+        of[cell.machine, cell.paper][cell.experiment].append(cell)
     for machine, paper in itertools.product(cells["machine"].unique(), papers.values()):
         for claim in paper.claims.values():
-            yield machine, paper, claim, of[machine, paper.name, claim.experiment]
+            yield machine, paper, claim, of[machine, paper.name]
 
 
 def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
@@ -345,6 +355,7 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict
     printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
     lows, highs = [one.low for one in shown if one.low], [one.high for one in shown if one.high]
     have_intervals = shown and len(lows) == len(shown)
+    pairs = [pair for one in measured for pair in one.pairs]
     return {
         "case": case,
         "published_low": printed[0][0] if printed else None,
@@ -354,12 +365,17 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict
         "speedup_high": max(highs) if have_intervals else None,
         "verdict": verdict[0],
         "reason": verdict[1],
-        "profile": " or ".join(dict.fromkeys(one.row.profile for one in measured)),
-        "base_profile": " or ".join(dict.fromkeys(one.base.profile for one in measured)),
-        # Of two that are printed alike, 10 and 10.0, one.
-        "published": _range(list({format_speedup(value): text for value, text in printed}.values())),
+        "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
+        "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
+        "published": say_published(compared),
         "here": _here(claim, measured),
     }
+
+
+def say_published(compared: Sequence[Compared]) -> str:
+    """Return the printed numbers for people, from the smallest to the largest; of 10 and 10.0 one."""
+    printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
+    return _range(list({format_speedup(value): text for value, text in printed}.values()))
 
 
 def _here(claim: Claim, measured: Sequence[Compared]) -> str:
@@ -369,7 +385,8 @@ def _here(claim: Claim, measured: Sequence[Compared]) -> str:
     say = format_whole_share if claim.test == "memory" else format_speedup
     margins = [one.here.margin for one in measured if one.here.margin is not None]
     interval = f"±{format_share(max(margins))}" if len(margins) == len(measured) else NO_INTERVAL
-    marks = dict.fromkeys(across_precisions(one.row.precision, [one.base.precision]) for one in measured)
+    pairs = [pair for one in measured for pair in one.pairs]
+    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in pairs)
     text = _range([say(value) for value in sorted(one.here.value for one in measured)])
     return " ".join([text, interval, *(f"({mark})" for mark in marks if mark)])
 
@@ -378,11 +395,19 @@ def _range(texts: list[str]) -> str:
     return " to ".join(dict.fromkeys([texts[0], texts[-1]])) if texts else ""
 
 
-def compare_claim(claim: Claim, paper: Paper, cells: Cells, samples: Samples) -> list[Compared]:
-    """Compare every case of the claim, on the machine whose cells these are.
+def compare_claim(
+    claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples
+) -> list[Compared]:  # fmt: skip
+    """Compare every case of the claim, on the machine whose cells these are, by table.
 
-    Of a claim that names numbers these are the cases that one was published of; of one about memory the last.
+    Of a claim that names numbers these are the cases that one was published of; of one about memory the last. A mean
+    is one, of all cases of its claims.
     """
+    if claim.of:
+        members = [paper.claims[name] for name in claim.of]
+        parts = {paper.experiments[one.experiment].title: compare_claim(one, paper, tables, samples) for one in members}
+        return [average(claim, parts)]
+    cells = tables.get(claim.experiment, ())
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
     numbered = claim.test in ("each", "growth")
@@ -400,6 +425,8 @@ def compare_claim(claim: Claim, paper: Paper, cells: Cells, samples: Samples) ->
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
             ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
             asked.append(replace(one, rounding=rounding, ideal=ideal))
+    if claim.test == CONTROL:
+        return _compare_rows(claim, asked, cells, samples)
     level = level_for(len(asked))
     return [_compare_case(claim, paper, one, cells, samples, level) for one in asked]
 
@@ -425,7 +452,67 @@ def _compare_case(
             here = here.times(times_the_work(base, row) if claim.over_case else 1.0)
     except _Missing as why:
         return replace(one, missing=str(why), may_come=why.may_come)
-    return replace(one, row=row, base=base, here=here, rounds=min(row.rounds, base.rounds))
+    return replace(one, pairs=((row, base),), here=here, rounds=min(row.rounds, base.rounds))
+
+
+def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
+    """Return the mean of the cases of several claims, by the titles of their tables, as one case.
+
+    Of all that was published the paper's mean is; so without any of them here there is none.
+    """
+    every = [one for found in parts.values() for one in found]
+    printed = [Estimate(one.published) for one in every if one.published]
+    largest = [Estimate(one.published * (1 + one.rounding)) for one in every if one.published]
+    published = estimate_mean(printed, claim.mean).value
+    rounding = estimate_mean(largest, claim.mean).value / published - 1
+    mean = Compared(f"{claim.mean} mean", "", "", published, format_speedup(published), rounding)
+    if absent := [one for one in every if not one.is_measured]:
+        whys = {title: one.missing for title, found in parts.items() for one in found if not one.is_measured}
+        why = "; ".join(dict.fromkeys(whys.values())) if len(absent) == len(every) else _by_reason(whys)
+        return replace(mean, missing=why, may_come=all(one.may_come for one in absent))
+    return replace(
+        mean,
+        pairs=tuple(pair for one in every for pair in one.pairs),
+        here=estimate_mean([one.here for one in every], claim.mean),
+        rounds=min(one.rounds for one in every),
+    )
+
+
+def _compare_rows(claim: Claim, asked: Sequence[Compared], cells: Cells, samples: Samples) -> list[Compared]:
+    """Return a control's cases on every row that has any time: their seconds over those of `over_case`."""
+    cells = [cell for cell in cells if cell.case in {claim.over_case, *(one.case for one in asked)}]
+    first = {_row_of(cell): cell for cell in cells if cell.case == claim.over_case}
+    rows = {_row_of(cell) for cell in cells if cell.seconds}
+    if not rows:
+        absent = next((cell for cell in cells if _may_come(cell)), cells[0] if cells else None)
+        why, may_come = (absent.reason, _may_come(absent)) if absent else (NOT_MEASURED, False)
+        return [replace(one, missing=why, may_come=may_come) for one in asked]
+    pairs = [(one, cell) for one in asked for cell in cells if cell.case == one.case and _row_of(cell) in rows]
+    level, found = level_for(len(pairs)), []
+    for control, row in pairs:
+        base = first[_row_of(row)]
+        one = replace(
+            control, case=f"{control.case} on {row.profile}", words=f"{control.name} on {row.label}",
+            column=f"{control.column} on {row.profile}", published=control.ideal,
+            text=format_speedup(control.ideal), rounding=NEAR_CONTROL,
+        )  # fmt: skip
+        if absent := next((cell for cell in (row, base) if not cell.seconds), None):
+            found.append(replace(one, missing=absent.reason, may_come=_may_come(absent)))
+        else:
+            here, rounds = samples.ratio(row, base, level)[0], min(row.rounds, base.rounds)
+            found.append(replace(one, pairs=((row, base),), here=here, rounds=rounds))
+    return found
+
+
+def find_failed_controls(claims: pd.DataFrame, papers: Mapping[str, Paper]) -> str:
+    """Say which controls failed on which machine, and what came out; empty where none did. One of many is enough."""
+    failed = [
+        f"{one.case} of {one.machine} took {one.here}, not {one.published}"
+        for one in rows_of(claims[claims["case"] != ""])
+        if one.verdict in (LARGER, SMALLER) and papers[one.paper].claims[one.claim].test == CONTROL
+    ]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
 
 
 def _share_of_copy(row: Any) -> Estimate:

@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def margin(self) -> float | None:
-        """Return how far the farther end of the interval lies from the number, relative to it; None without one."""
+        """Return the larger distance from the number to an end of its interval, relative to it; None without one."""
         if self.low is None or self.high is None:
             return None
         return max(self.high / self.value - 1, 1 - self.low / self.value)
@@ -201,6 +201,37 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
     variance = sum(one.variance for one in means)
     return _interval(_Mean(math.log(value), variance, _welch(means)), level, 0.0, fewest)
+
+
+def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
+    """Estimate the mean of ratios, each from cells of its own, as independent.
+
+    With h the half-width of a ratio's interval and H that of the mean's, both of logarithms::
+
+        geometric     m = exp(1/n sum of log v)    w = 1 / n
+        arithmetic    m = 1/n sum of v             w = v / sum of v    (the delta method)
+        H^2 = sum of (w h)^2
+
+    Each h is by a t of its own degrees of freedom, so that H is a little wide. What slows all ratios of a session alike
+    is not in it.
+
+    Parameters
+    ----------
+    values : ratios
+    kind : geometric or arithmetic
+
+    Returns
+    -------
+    Estimate
+        There is no interval where one of the ratios has none.
+    """
+    v = np.array([one.value for one in values])
+    mean = float(np.exp(np.log(v).mean()) if kind == "geometric" else v.mean())
+    if any(one.low is None for one in values):
+        return Estimate(mean)
+    weights = np.full(len(v), 1 / len(v)) if kind == "geometric" else v / v.sum()
+    half = np.log(np.array([(one.high or math.nan) / (one.low or math.nan) for one in values])) / 2
+    return Estimate(mean, *(mean * math.exp(sign * float(np.linalg.norm(weights * half))) for sign in (-1, 1)))
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:

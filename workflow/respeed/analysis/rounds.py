@@ -16,18 +16,22 @@ import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
 from respeed.model import Paper
-from respeed.protocol import REAL, SMOKE, Block, contamination, quiet_probe, steady_reasons
+from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, quiet_probe, reasons_of, steady_reasons
 from respeed.records import Record, Result, case_key, in_order
+from respeed.text import join_words
 
 # What tells cells apart in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that rounds.csv has not: how many blocks were discarded by each cause, and the row as it ran.
-INSIDE = ["cause_counts", "profile_facts"]
+# Columns of the frame that rounds.csv has not: how many blocks were discarded by each cause, the row as it ran, and
+# what made its steps slow though it discards no block.
+INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
 # The workload that is one dense product: what it reaches is what the row's hardware and library can.
 BARE_PRODUCT = "matmul"
 # Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
 PAUSE = 30 * 60.0
+# A device whose clock is below this share of its highest one is slow for that reason.
+LOW_CLOCK = 0.8
 
 # A row on so many threads, of one version of its library, in one session: its probes and products compare.
 ProbedRow = tuple[int, str, int, str]
@@ -158,7 +162,7 @@ def _rows(
     ceilings, latest = _ceilings_by_row(numbered), _latest(record for _, record in numbered)
     for session, record in numbered:
         row = _probed(session, record)
-        for result in record.results:
+        for file, result in record.places().items():
             places = homes.get(result.key, ())
             if not places or not _is_of(latest[record.profile, result.key], record, result):
                 continue
@@ -167,7 +171,8 @@ def _rows(
             for paper, experiment, case in places:
                 if papers[paper].experiments[experiment].ladder == record.start.profile.ladder:
                     place = {"paper": paper, "experiment": experiment, "case": case}
-                    yield {"machine": record.machine, "session": session} | place | ceilings[row[1:]] | made
+                    where = {"machine": record.machine, "session": session, "record": file}
+                    yield where | place | ceilings[row[1:]] | made
 
 
 def _measurement(record: Record, result: Result) -> Measurement:
@@ -225,6 +230,7 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
         "is_cpu": start.profile.is_cpu,
         "started": start.started,
         "commit": start.commit,
+        "wall_seconds": result.wall_seconds,
         "library": record.library,
         "threads": start.threads,
         "status": result.status,
@@ -238,9 +244,20 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
         "traffic_bytes": result.traffic_bytes or math.nan,
         "cause_counts": causes,
         "profile_facts": start.profile.model_dump(),
+        "slowed": low_clock(clean),
         **step_seconds(clean, result.parts),
         **(step_energy(clean, result.parts, start.energy.get("reason")) if clean else {}),
     }
+
+
+def low_clock(blocks: Iterable[Block]) -> str:
+    """Return at which share of its highest clock a device ran, and why, if that is below LOW_CLOCK; else empty."""
+    told = [
+        block.device[-1] for block in blocks if block.device and {"sm_mhz", "highest_sm_mhz"} <= {*block.device[-1]}
+    ]
+    share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in told]) if told else 1.0
+    whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in told)]
+    return f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}" if share < LOW_CLOCK else ""
 
 
 def count_causes(causes: Mapping[str, int]) -> str:

@@ -3,7 +3,8 @@
 Two cells make a ratio, the seconds of the base over those of the row, in one place: `Samples.ratio`. What is compared
 with what are the tables made here:
 
-    speedups.csv   every cell over the fastest CPU row in fp32 of its machine and case, as papers have it
+    speedups.csv   every cell over the fastest CPU row in fp32 of its machine and case, as papers have it; or of a table
+                   of one precision, in that
     machines.csv   of each case the fastest row in fp32 of each machine, over that of the fastest machine
     cells.csv      of a table whose cases add up, a case more: their total
 """
@@ -153,7 +154,7 @@ _OF_A_ROW = [
     "machine", "paper", "experiment", "algorithm", "profile", "architecture", "package", "precision", "label", "is_cpu",
     "device", "threads", "peak_gflops", "bandwidth_gbytes", "currency",
 ]  # fmt: skip
-_ADDED = ["seconds_median", "flops", "traffic_bytes", "joules", "cost", "discarded"]
+_ADDED = ["seconds_median", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
 
 
 def _total_key(total: Mapping[str, Any]) -> CellKey:
@@ -202,15 +203,20 @@ def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[s
     }
 
 
-def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """Return the cells, each compared with the fastest CPU row in fp32 of its machine and case."""
-    may_be_base = cells["is_cpu"] & (cells["precision"] == FULL_PRECISION)
+def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """Return the cells, each compared with the fastest CPU row of its machine and case in the table's precision.
+
+    That is fp32 where the table says none.
+    """
+    tables = zip(cells["paper"], cells["experiment"], strict=True)
+    own = [papers[paper].experiments[table].precision or FULL_PRECISION for paper, table in tables]
+    may_be_base = cells["is_cpu"] & (cells["precision"] == own)
     return cells.drop(columns="reason").join(compare_to_best(cells, samples, COLUMN, may_be_base))
 
 
 def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a speedup for every cell. A row of another precision than fp32 has one, and is no base."""
-    compared = compare_to_fastest_cpu(cells, samples)
+    """Make a speedup for every cell. A row of another precision than the table's has one, and is no base."""
+    compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
     columns = ["published", "published_precisions"]
     compared[columns] = pd.DataFrame(published, compared.index, columns)

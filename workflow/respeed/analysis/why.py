@@ -1,6 +1,6 @@
 """What a speedup is made of.
 
-why.csv: every speedup, theirs and ours, as factors that multiply to it, of which those are given that apply:
+why.csv: every speedup, the paper's and ours, as the product of its factors, of which those are given that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from respeed.figures.charts import Outcome, chart_ladder, chart_speedup, draw_chart
-from respeed.figures.machine import draw_history, draw_roofline
+from respeed.figures.machine import draw_roofline
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
 from respeed.output.layout import Shown, has_figure
@@ -16,8 +16,8 @@ from respeed.paths import results_folder
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Draw every figure below results/figures, each as .svg, .pdf and .png.
 
-    They are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, and <paper>/history of a paper that
-    asks for it; of all machines while they are few, or else of `machine` (see schedule.work).
+    They are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, of all machines while they are few,
+    or else of `machine` (see schedule.work).
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,6 +37,3 @@ def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
                 yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)
             if paper.rows:
                 yield Path(paper.name, f"{name}-roofline"), draw_roofline(paper, name, cells, colors, stamp)
-        if paper.history:
-            of_paper, rounds = results.table("cells", paper=paper.name), results.table("rounds", paper=paper.name)
-            yield Path(paper.name, "history"), draw_history(paper, of_paper, rounds, colors, stamp)

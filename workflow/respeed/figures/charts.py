@@ -36,7 +36,7 @@ from respeed.output.layout import Shown
 
 # Of a frame of points: the key of its row, the case, and a number with its 95 % interval.
 POINT = ["row", "case", "value", "low", "high"]
-# Letters of the names of all cases that stand beside one another.
+# Letters of the names of all cases on one axis.
 NAME_LETTERS = 64
 # An axis shows at least such a factor: of the numbers 1, 2, 5, 10, ... two lie within it wherever it begins.
 LEAST_FACTOR = 6.0
@@ -85,7 +85,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
     for place, row in enumerate(chart.rows):
         points = chart.points[chart.points["row"] == row.key]
         look = row.look if chart.is_ordered else row.look | {"linestyle": ""}
-        # Where no line joins them, the rows of a case stand beside one another.
+        # Where no line joins them, the rows of a case are drawn side by side.
         shift = 0.0 if chart.is_ordered else 0.8 * ((place + 0.5) / len(chart.rows) - 0.5)
         x = points["case"].map(chart.cases.index) + shift
         bars = [(points["value"] - points["low"]).fillna(0), (points["high"] - points["value"]).fillna(0)]
@@ -234,7 +234,7 @@ def published_rows(paper: Paper) -> pd.DataFrame:
     """Return the paper's rows in the columns of cells; `hardware`, peak and bandwidth where its file knows them."""
     rows = []
     for row in paper.rows.values():
-        # A row that stands beside more than one core too has not one alone.
+        # A row that is compared with several cores, too, is none of one core.
         architecture = next((one for one in row.beside if one != ONE_CORE), ONE_CORE)
         rows.append({
             "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year or paper.year,
@@ -284,7 +284,8 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
     The base is the machine's fastest CPU row; or the same row's first case, where a claim of the table is about that.
     """
     claims = (claim for claim in outcome.paper.claims.values() if claim.experiment == outcome.experiment.name)
-    first = next((claim.over_case for claim in claims if claim.over_case), "")
+    words = outcome.experiment.column_words()  # of tiny sizes no case is that one
+    first = next((claim.over_case for claim in claims if claim.over_case in words), "")
     if not first:
         names = dict(zip(["speedup", "speedup_low", "speedup_high"], POINT[2:], strict=True))
         speedups = outcome.table("speedups").rename(columns=names)[["case", "algorithm", "profile", *names.values()]]
@@ -293,7 +294,7 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
     pace = cells.assign(pace=cells["seconds"] / cells["amount"].fillna(1.0))
     base = pace[pace["case"] == first].set_index("row")["pace"]
     over = cells["row"].map(base) * cells["amount"].fillna(1.0)
-    return _over(cells, over), outcome.experiment.column_words()[first]
+    return _over(cells, over), words[first]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:

@@ -1,6 +1,6 @@
-"""What a machine can do: its roofline, and the history of a paper's rows by years, which ends with the machines.
+"""What a machine can do: its roofline.
 
-Below a roofline every case is a point, and the paper's are grey. It shows how fast each case ran, and how fast its row
+Below it every case is a point, and the paper's are grey. It shows how fast each case ran, and how fast its row
 could have been:
 
     roof = min(peak, intensity * bandwidth)
@@ -17,18 +17,14 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from respeed.analysis.cells import PAPER, reference
+from respeed.analysis.cells import reference
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.figures.charts import printed_cells, published_rows, work_of
 from respeed.figures.style import (
     INK,
     MARKERS,
-    ONE_CORE,
-    PALE,
-    THEIRS,
     Colors,
     finish,
     fold,
@@ -104,54 +100,3 @@ def draw_roofline(paper: Paper, machine: str, cells: pd.DataFrame, colors: Color
         axes.plot(some["intensity"], some["gflops"], zorder=3, **look)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(min(y) / ROOM, max(y) * ROOM))
     return finish(figure, "FLOP per byte", "GFLOP/s")
-
-
-def make_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rates of a paper's rows by their years, and of the machines in that of their last day.
-
-    Of each row, or machine, that is the highest on one thread, on more, and on an accelerator, in the precisions that
-    the paper has of that: its `kind`, in words.
-    """
-    found, years = [], rounds.groupby("machine")["started"].max().str[:4].astype(float)
-    for name, work in paper.history.items():
-        experiment, size = paper.experiments[name], paper.experiments[name].unit.size
-        cases = pd.DataFrame({"case": experiment.case_names()})
-        theirs = published_rows(paper).merge(cases, how="cross")
-        printed = [paper.printed(name, *place) for place in zip(theirs["case"], theirs["profile"], strict=True)]
-        values = pd.Series([size * one.value if one else np.nan for one in printed], dtype=float)
-        ours = cells[cells["experiment"] == name].merge(cases)
-        ours = ours.assign(label=ours["machine"], year=ours["machine"].map(years))
-        both = pd.concat([theirs.assign(seconds=values if work else 1.0, amount=values), ours], ignore_index=True)
-        single = [case.name for case in experiment.cases if case.parameters.get("threads") == 1]
-        both["architecture"] = both["architecture"].mask(both["case"].isin(single), ONE_CORE)
-        found.append(both.assign(rate=(work / 1e9 if work else both["amount"] / size) / both["seconds"]))
-    points = pd.concat(found).dropna(subset="rate").astype({"year": int})
-    threads = points["architecture"].map({ONE_CORE: "one thread"}).fillna("more threads")
-    points["kind"] = threads.where(points["is_cpu"], "accelerator") + ", " + points["precision"]
-    points = points.sort_values(["year", "rate"], ascending=[True, False], kind="stable", ignore_index=True)
-    points = points.drop_duplicates(["machine", "label", "kind"])
-    return points[points["kind"].isin(points.loc[points["machine"] == PAPER, "kind"])]
-
-
-def draw_history(paper: Paper, cells: pd.DataFrame, rounds: pd.DataFrame, colors: Colors, stamp: str) -> Figure:
-    """Draw a paper's rows by years (`make_history`); a thin line joins those that were faster than all before."""
-    points = make_history(paper, cells, rounds)
-    unit = next((paper.experiments[name].unit.name for name, work in paper.history.items() if not work), "GFLOP/s")
-    note = f"Hollow: one thread. Grey: {reference(paper)}; by name, what was faster than all of its kind before."
-    figure, axes = new_figure(f"{paper.title} by year, and the machines here", note, stamp)
-    groups = points.groupby(["machine", "kind"], sort=False)
-    for ((machine, kind), some), marker in zip(groups, cycle(MARKERS), strict=False):
-        look = look_of(next(rows_of(some)), colors, marker) | {"linestyle": ""}
-        ours = f"{fold(f'{machine}, {kind}:')}\n{format_number(some['rate'].max())} {unit}"
-        label, size = (kind, 3.0) if machine == PAPER else (ours, 6.0)
-        axes.semilogy(some["year"], some["rate"], markersize=size, zorder=size, label=label, **look)
-    theirs = points[points["machine"] == PAPER]
-    leaders = theirs[theirs["rate"] == theirs.groupby("kind")["rate"].cummax()].drop_duplicates(["kind", "rate"])
-    for _, some in leaders.groupby("kind"):
-        axes.step(some["year"], some["rate"], where="post", color=PALE, zorder=1)
-    # Of several that were as fast in one year, the fastest.
-    for one in rows_of(leaders.sort_values("rate").drop_duplicates("year", keep="last")):
-        axes.annotate(one.label, (one.year, one.rate), (2, 3), textcoords="offset points", rotation=45, color=THEIRS,
-                      fontsize=7.0, rotation_mode="anchor")  # fmt: skip
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return finish(figure, "year", unit)

@@ -30,7 +30,7 @@ FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbu
 WIDTH, HEIGHT, LINE = 170 / 25.4, 3.4, 0.155
 # Letters in a line of the note, of the title, of the key, and of the title of an axis that stands upright.
 NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 28, 34
-INK, QUIET, THEIRS, PALE = "#1b2838", "#5c6773", "#6e6e6e", "#c3cfdd"
+INK, QUIET, THEIRS = "#1b2838", "#5c6773", "#6e6e6e"
 STAMP_TEXT = "no measurement"
 # For packages, in their order; each has another lightness, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
 # Source: three of Okabe and Ito, Color universal design (2008), three of Paul Tol, Colour schemes (2021).

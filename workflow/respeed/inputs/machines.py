@@ -1,7 +1,7 @@
 """What people write of hardware.
 
 A profile is a row of our tables and says how it runs: workflow/hardware/<name>.yaml. What is told of a machine is what
-no measurement shows: workflow/machines/<machine>.yaml.
+no measurement shows: workflow/machines/<machine>.yaml. What data sheets say of others is in workflow/datasheets.yaml.
 """
 
 import datetime
@@ -20,8 +20,20 @@ from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
 from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
 from respeed.machine.software import LIBRARIES, library_label
-from respeed.model import FORM, SOME, Architecture, Positive, check_known, known
-from respeed.paths import HARDWARE, MACHINES
+from respeed.model import (
+    FORM,
+    PRECISIONS,
+    SOME,
+    Architecture,
+    Count,
+    Label,
+    Positive,
+    Text,
+    Year,
+    check_known,
+    known,
+)
+from respeed.paths import DATASHEETS, HARDWARE, MACHINES
 
 Instruction = Annotated[str, known("instruction", lambda: INSTRUCTIONS)]
 # The name that a Python package is imported by.
@@ -175,3 +187,21 @@ MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_told)
 def told_of(machine: str) -> Told | None:
     """Return what is told of one machine; None if nothing is, UserError if its file has mistakes."""
     return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None
+
+
+@dataclass(frozen=True, config=FORM)
+class Datasheet:
+    """What a data sheet says of a CPU or GPU: the highest GFLOP/s of a product by precision, and GB/s of the memory."""
+
+    kind: Literal["cpu", "gpu"]
+    year: Year
+    gflops: Annotated[dict[Annotated[str, known("precision", lambda: PRECISIONS)], Positive], SOME]
+    gbytes: Positive
+    source: Text
+    cores: Count = 1
+
+
+def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
+    """Return all data sheets by name, or those of a kind; UserError if their file has mistakes."""
+    every: dict[str, Datasheet] = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
+    return {name: sheet for name, sheet in every.items() if kind in ("", sheet.kind)}

@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from respeed.errors import nearest
 from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml, unknown
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
+    CONTROL,
     INFERRED,
     LARGEST,
     NEEDS,
@@ -57,10 +59,6 @@ def _read(name: str, path: Path) -> Paper:
     paper = replace(paper, experiments=measured)
     for claim in paper.claims.values():
         mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
-    for title, work in paper.history.items():
-        mistakes += unknown("history: no experiment", title, paper.experiments)
-        if title in paper.experiments and (work is None) != bool(paper.experiments[title].unit.counted):
-            mistakes.append(f"history.{title}: must be a number of operations, or null for a table of rates")
     lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # the same one of several cases is told once
     numbers = path.with_name("published.csv")
     if os.path.lexists(numbers):  # a paper that prints no number needs none
@@ -189,23 +187,29 @@ def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
 
 
 def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
-    """Yield what keeps the claim from being tested on the table."""
+    """Yield what keeps the claim from being tested on its table, or on those of other claims."""
     where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], paper.rows
-    for key in ("over", "over_case", "by"):
+    for key in dict.fromkeys(chain.from_iterable(NEEDS.values())):
         if key in needed and not getattr(claim, key):
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
         if key not in needed and getattr(claim, key):
             yield f"{where}.{key}: the test {claim.test} does not have it; leave it out"
+    for name in claim.of:
+        yield from unknown(f"{where}.of: no claim", name, paper.claims)
+        if name in paper.claims and paper.claims[name].test != "each":
+            yield f"{where}.of: {name} has the test {paper.claims[name].test}; a mean is over claims of the test each"
+    if not claim.experiment:
+        return
     wrong = unknown(f"{where}.experiment: no experiment", claim.experiment, paper.experiments)
-    for key, name in (("row", claim.row), *(("over", name) for name in claim.over)):
+    for key, name in (*[("row", claim.row)] * bool(claim.row), *(("over", name) for name in claim.over)):
         wrong += unknown(f"{where}.{key}: no row", name, rows)
     yield from wrong
-    if wrong:
+    if wrong or ("row" in needed and not claim.row):
         return
     table = paper.experiments[claim.experiment]
     for name in claim.over:
         if name == claim.row or (not table.algorithms and _are_alike(rows[name], rows[claim.row])):
-            yield f"{where}.over: {name} stands beside the same rows of ours as {claim.row}: they cannot differ"
+            yield f"{where}.over: {name} is compared with the same rows of ours as {claim.row}: they cannot differ"
     if "by" in needed:
         sizes = {case.name: case.parameters.get(claim.by) for case in table.cases}
         wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
@@ -214,9 +218,10 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
         )
         yield from wrong
         numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
-        first = numbers.pop(claim.over_case, 0)
-        if not wrong and not 0 < first < min(numbers.values(), default=math.inf):
-            yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
+        first, least = numbers.pop(claim.over_case, 0), min(numbers.values(), default=math.inf)
+        how = "in no case smaller" if claim.test == CONTROL else "larger in every case"
+        if not wrong and not (0 < first < least or (claim.test == CONTROL and 0 < first == least)):
+            yield f"{where}.by: {claim.by} must be a number that is {how} than in {claim.over_case}"
 
 
 def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:

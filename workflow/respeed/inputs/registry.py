@@ -260,7 +260,7 @@ def _assigned(body: Iterable[ast.stmt]) -> dict[str, ast.expr]:
 
 
 def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> dict[str, Any]:
-    """Return what is assigned to those of the names that are there."""
+    """Return the values that a body assigns to the given names; one that is not assigned is left out."""
     return {name: _literal(path, name, value) for name, value in _assigned(body).items() if name in names}
 
 

@@ -102,7 +102,7 @@ PADDING = 16
 
 
 def make_workspaces(threads: int, bases: int) -> Array:
-    """Return what threads need to solve for so many bases, each its own."""
+    """Return zeros of shape (threads, bases, bases + PADDING): a workspace for each thread."""
     return np.zeros((threads, bases, bases + PADDING), float32)
 
 

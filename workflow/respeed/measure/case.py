@@ -176,7 +176,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         emit("begin", case=f"{asked.case.workload} {asked.case.name}")
         facts = measure_case(order, asked, bench)
         # On a shared machine one more attempt mended 57 to 95 % of what was disturbed; a second one took 9 % of the
-        # time for next to nothing.
+        # time and mended hardly any.
         if is_disturbed(order, asked, facts, bench):
             emit("begin", case=f"{asked.case.workload} {asked.case.name}, which was disturbed, again")
             facts = merge_attempts(facts, measure_case(order, asked, bench))

@@ -152,7 +152,7 @@ class _Process:
                     self.refused = event["reason"]
 
     def _minutes(self) -> float:
-        """Return how long the case at hand may take."""
+        """Return how many minutes the case at hand may take."""
         asked = self.order.cases[len(self.results)]
         # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
         is_quick = not self.order.profile.is_cpu and "program" not in asked.case.parameters

@@ -1,14 +1,15 @@
 """What people read of the tables: each in the paper's shape, in several formats, and all as a page for a browser."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import load_tables
 from respeed.output.layout import Shown, lay_out_published
-from respeed.output.page import make_front, make_page, make_readme
+from respeed.output.page import make_front, make_page, make_readme, make_review
 from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
-from respeed.schedule.work import machines_in_full, papers_shown, profiles_shown, told_shown
+from respeed.schedule.work import count_cases, machines_in_full, papers_shown, profiles_shown, told_shown
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
@@ -16,7 +17,7 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 
     They are of the chosen `papers` (see schedule.work).
     """
-    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only)
+    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only, count_cases)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
@@ -48,6 +49,13 @@ def build_page(smoke: bool, machine: str | None = None, papers: Collection[str] 
     It is one page that stands alone: findings, claims, tables and figures.
     """
     write_text(results_folder(smoke) / "tables.html", make_page(load_shown(smoke, machine, papers)))
+
+
+def build_review(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
+    """Write report/REVIEW.md, or report/REVIEW-smoke.md, from the tables that exist; returns its path."""
+    path = Path("report") / f"REVIEW{'-smoke' * smoke}.md"
+    write_text(path, make_review(load_shown(smoke, machine, papers)))
+    return path
 
 
 def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Shown:

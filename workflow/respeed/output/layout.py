@@ -3,18 +3,21 @@
 What is said of a result in words is made here, by rules, and nowhere else.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 
 from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
-from respeed.analysis.claims import NOT_TESTABLE, count_results
-from respeed.analysis.columns import TABLES, rows_of
+from respeed.analysis.claims import NOT_TESTABLE, count_results, find_failed_controls, make_claims
+from respeed.analysis.columns import TABLES, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.speedups import CASE, published_speedup
+from respeed.analysis.expected import SLOW
+from respeed.analysis.rounds import CELL, key_of
+from respeed.analysis.speedups import CASE, Samples, published_speedup
+from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
 from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper
 from respeed.output.table import LINE, Table, spread, with_fields
@@ -29,6 +32,7 @@ from respeed.text import (
     format_span,
     format_speedup,
     group_thousands,
+    in_words,
     join_words,
     measured_time,
     measured_value,
@@ -38,6 +42,8 @@ from respeed.text import (
 SAME = "indistinguishable"
 # Beyond this, a speedup and the ratio of the seconds that are shown look like a mistake.
 NOTICED = 0.005
+# Of the cells that are far from what was expected, so many are named for each reason.
+NAMED = 4
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A writer of a format.
@@ -55,8 +61,8 @@ class Shown:
 
     @property
     def stamp(self) -> str:
-        """Return what stands above everything of a smoke run, which measures nothing."""
-        return SMOKE_STAMP if self.smoke else ""
+        """Return what stands above everything: that a smoke run measures nothing, or that controls failed."""
+        return SMOKE_STAMP if self.smoke else find_failed_controls(self.table("claims"), self.papers)
 
     def table(self, name: str, **places: str) -> pd.DataFrame:
         """Return the rows of a tidy table, of these machines and papers, where these columns have these values."""
@@ -79,14 +85,17 @@ class Shown:
 def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Table:
     """Return a table in the paper's own shape: theirs, then of each machine its rows and speedups.
 
-    A line without any number is a note, and so is the reason for a field without one.
+    A line without any number is a note, and so is the reason for a field without one. Of tiny sizes, theirs stand in
+    columns of their own.
     """
     where = {"paper": paper.name, "experiment": experiment.name}
     key, cells = TABLES["cells"].key, shown.table("cells", **where)
     both = cells.merge(shown.table("speedups", **where), on=key, suffixes=("", "_speedup"), validate="1:1")
+    records = shown.table("rounds", **where).groupby(CELL)["record"].agg(list).to_dict()
+    sourced = [(cell, _source(shown, experiment, cell, records.get(key_of(cell), []))) for cell in rows_of(both)]
     lines = [
         *_theirs(paper, experiment),
-        *(line for cell in rows_of(both) for line in _ours(paper, experiment, cell)),
+        *(line for cell, source in sourced for line in _ours(paper, experiment, cell, source)),
         *_fastest(paper, experiment, cells),
     ]
     rows = pd.DataFrame(lines, columns=["machine", "look", "label", "precision", "case", "value", "reason"])
@@ -96,17 +105,19 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     rows = rows.assign(place=rows["machine"].map(order)).sort_values(["place", "look"], kind="stable")
     has_number = rows["value"].map(lambda value: value.text != "").astype(bool)
     is_shown = has_number.groupby([rows[name] for name in LINE]).transform("any").astype(bool)
-    words, there, missing = experiment.column_words(), rows[is_shown], rows[~is_shown]
+    words = (experiment.original or experiment).column_words() | experiment.column_words()
+    there, missing = rows[is_shown], rows[~is_shown]
     marks = {reason: str(mark) for mark, reason in enumerate(filter(None, there["reason"].unique()), 1)}
     values = [
-        Value(NOTHING, mark=marks[reason]) if reason else value
+        replace(value, text=NOTHING, mark=marks[reason]) if reason else value
         for value, reason in zip(there["value"], there["reason"], strict=True)
     ]
     there = there.assign(column=there["case"].map(words), value=pd.Series(values, there.index, dtype=object))
     frame = spread(there, list(words.values()))
     notes = [Value(f"{reason.rstrip('.')}.", mark=mark) for reason, mark in marks.items()]
     others = [*_unmeasured(shown, missing), *_remarks(values, both)]
-    frame = frame.map(lambda value: Value(value.text, value.interval.replace(NO_INTERVAL, ""), value.mark))
+    others += _unexpected(shown, cells, words) if paper.rows and not shown.smoke else []
+    frame = frame.map(lambda value: replace(value, interval=value.interval.replace(NO_INTERVAL, "")))
     label, caption = f"tab:{paper.name}-{experiment.name}", _caption(shown, paper, experiment)
     return Table(experiment.title, caption, frame, (*notes, *map(Value, others)), label=label, has_cases=True)
 
@@ -123,7 +134,7 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
     columns = f" Columns: {axis}." * bool(axis)
     return (
         f"{unit[0].upper()}{unit[1:]}{better}.{columns} {source or here[0].upper()}{here[not source :]}.{scaled} "
-        "± is the farther end of a 95 % interval."
+        "± is a 95 % interval, the larger of its two sides."
     )
 
 
@@ -136,7 +147,7 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
     """Yield every number as it was printed; a speedup that was not, as what the printed numbers come to."""
     for row in paper.rows.values():
         label = _with_package(label_row(paper, row), row.package)
-        for case in experiment.case_names():
+        for case in (experiment.original or experiment).case_names():
             if printed := paper.printed(experiment.name, case, row.name):
                 yield PAPER, "theirs", label, "", case, Value(group_thousands(printed.text)), ""
             if row.is_cpu:
@@ -154,7 +165,15 @@ def _with_package(label: str, package: str) -> str:
     return label if package in label else f"{label}, {package}"
 
 
-def _ours(paper: Paper, experiment: Experiment, cell: Any) -> Iterator[tuple[Any, ...]]:
+def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[str]) -> str:
+    """Return the commands that show the way of a cell's number and measure it again, and the lines of its records."""
+    name = f"{cell.paper}/{cell.experiment}/{cell.case} {cell.profile} --machine {cell.machine}"
+    trace = f"./run respeed trace {name}{' --smoke' * shown.smoke}" if records or cell.seconds else ""
+    measure = measure_command(cell, experiment, len(records) or cell.rounds, smoke=shown.smoke)
+    return "\n".join(filter(None, [trace, measure, *records]))
+
+
+def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Iterator[tuple[Any, ...]]:
     """Yield the time or rate of a cell, and of an accelerator's its speedup, or why there is none."""
     if _is_free(paper, experiment):
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
@@ -162,16 +181,22 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any) -> Iterator[tuple[Any
         time = measured_value(*in_unit(cell, experiment.unit))
     why = cell.reason if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
     why = "not known: nobody counts what this program does" if cell.seconds else why
+    if cell.seconds and cell.expected_seconds:
+        needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
+        source = f"{format_number(over, 2)} times the {needs} that FLOP and bytes need here\n{source}"
     label = _with_package(cell.label, cell.package)
-    yield cell.machine, "ours", label, cell.precision, cell.case, time, "" if time.text else why
+    yield cell.machine, "ours", label, cell.precision, cell.case, replace(time, source=source), "" if time.text else why
     if cell.seconds and not cell.is_cpu:
         ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
         over, why = f"Speedup over fastest CPU ({cell.label})", "" if ratio.text else cell.reason_speedup
-        yield cell.machine, "ours speedup", over, cell.precision, cell.case, ratio, why
+        yield cell.machine, "ours speedup", over, cell.precision, cell.case, replace(ratio, source=source), why
 
 
 def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the fastest row in fp32 of each machine over the fastest of the paper; its interval is that of our time."""
+    """Yield the fastest row in fp32 of each machine over the fastest of the paper; its interval is that of our time.
+
+    Then how much longer it takes than was expected.
+    """
     full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
     names = [*paper.rows]
@@ -185,6 +210,10 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
     labels = {label for _, label, _ in found}
     over = f"Fastest here over the paper's {labels.pop() if len(labels) == 1 else 'fastest row'}"
     yield from ((cell.machine, "ours speedup", over, FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
+    label = "Fastest row: time over the least it needs"
+    for cell in rows_of(best[best["expected_seconds"] > 0]) if paper.rows and not experiment.original else ():
+        ratio = Value(f"{format_number(cell.seconds / cell.expected_seconds, 2)}x")
+        yield cell.machine, "ours", label, FULL_PRECISION, cell.case, ratio, ""
 
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
@@ -198,6 +227,22 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
         where = f" on {machine}" if len(shown.machines) > 1 else ""
         what, why = ("yet", "") if reason == NOT_YET else ("", f" ({reason.rstrip('.')})")
         yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
+
+
+def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for every machine and reason for which times are below what FLOP and bytes need, or far above.
+
+    The farthest are named.
+    """
+    odd = cells[cells["unexpected"] != ""].assign(over=cells["seconds"] / cells["expected_seconds"])
+    odd["is_slow"] = odd["over"] > 1
+    for (machine, is_slow, why), mine in odd.groupby(["machine", "is_slow", "unexpected"], sort=False):
+        farthest = mine.sort_values("over", ascending=not bool(is_slow), kind="stable")
+        named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 2)}x)" for one in rows_of(farthest)]
+        more = [f"{len(named) - NAMED} more (cells.csv)"] * (len(named) > NAMED)
+        where = f" on {machine}" if len(shown.machines) > 1 else ""
+        what = f"More than {SLOW:g} times" if is_slow else "Less than"
+        yield f"{what} the least that FLOP and bytes need{where}: {join_words(named[:NAMED] + more)}; {why}."
 
 
 def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
@@ -248,15 +293,16 @@ def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
 def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
     """Yield for each machine what its claims that cannot be tested are about, and how they could be."""
     about = paper.claims
-    claims = claims.assign(table=[about[name].experiment for name in claims["claim"]])
+    tables = {name: paper.experiments[one.experiment].title for name, one in about.items() if one.experiment}
+    claims = claims.assign(table=[tables.get(name, f"their {about[name].mean} mean") for name in claims["claim"]])
     for machine, mine in claims.drop_duplicates(["machine", "reason", "table"]).groupby("machine", sort=False):
         where = f"on {machine}" if len(shown.machines) > 1 else "here"
         titles: dict[str, list[str]] = {}
         for row in rows_of(mine):
-            title = f"{paper.experiments[row.table].title} ({row.published})".removesuffix(" ()")
+            title = f"{row.table} ({row.published})".removesuffix(" ()")
             titles.setdefault(row.reason, []).append(title)
         told = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
-        kinds = {paper.rows[about[name].row].beside[0] for name in mine["claim"]} & {*DEVICE_ARCHITECTURES}
+        kinds = {paper.rows[row].beside[0] for it in mine["claim"] if (row := about[it].row)} & {*DEVICE_ARCHITECTURES}
         how = f" To test them: ./run respeed measure, on a machine with a {min(kinds).upper()}." if kinds else ""
         yield Value(f"Not testable {where}: {told}.{how}")
 
@@ -310,6 +356,12 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
     sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
     looks = ["theirs" if row.machine == PAPER else "ours" for row in rows]
     lines = why.assign(group=sides, look=looks, label=why["case"].map(experiment.column_words()))
+    caption = "Each speedup is the product of its factors."
+    return Table(f"{experiment.title}: why", caption, _with_factors(lines, rows))
+
+
+def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
+    """Return the frame of a Table of rows of why.csv: each speedup and its factors, those that any row has."""
     # What multiplies to the speedup, in the order in which it is read.
     fields = {
         "Speedup": [_speedup(row) for row in rows],
@@ -321,8 +373,7 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
         "unexplained": [_ratio(row.rest) for row in rows],
     }
     frame = with_fields(lines, fields)
-    frame = frame.loc[:, frame.map(lambda value: value.text != NOTHING).any()]
-    return Table(f"{experiment.title}: why", "Every speedup as factors that multiply to it.", frame)
+    return frame.loc[:, frame.map(lambda value: value.text != NOTHING).any()]
 
 
 def _speedup(row: Any) -> Value:
@@ -335,6 +386,28 @@ def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], s
     """Return a factor, and in small type what it is the ratio of."""
     small = " over ".join(write(one) for one in sides if one)
     return Value(format_speedup(ratio), small) if ratio else Value(NOTHING)
+
+
+def lay_out_papers(shown: Shown) -> Table | None:
+    """Return the largest speedup of each paper beside those of the others, and ours of the same case, as factors.
+
+    It is of the first table that prints a CPU and an accelerator. None where fewer than two papers have such a table.
+    """
+    why = shown.table("why")
+    theirs = why[(why["comparison"] == "theirs") & why["peaks"].notna() & why["shares"].notna()]
+    first = theirs.drop_duplicates("paper")[CASE[:2]].merge(theirs)
+    best = first.loc[first.groupby("paper", sort=False)["speedup"].idxmax(), CASE]
+    if len(best) < 2:
+        return None
+    rows = list(rows_of(best.merge(why[why["comparison"].isin(["theirs", "ours"])], on=CASE)))
+    lines = []
+    for row in rows:
+        paper, is_theirs = shown.papers[row.paper], row.machine == PAPER
+        case = paper.experiments[row.experiment].column_words()[row.case]
+        group = f"{reference(paper)}: {paper.experiments[row.experiment].title}, {case}"
+        lines.append((group, *(("theirs", "As published") if is_theirs else ("ours", f"On {row.machine}"))))
+    caption = "The largest speedup of each as factors. A CPU that reaches little of its peak makes a speedup large."
+    return Table("Papers beside one another", caption, _with_factors(pd.DataFrame(lines, columns=LINE), rows))
 
 
 def lay_out_machines(shown: Shown) -> Table:
@@ -387,6 +460,24 @@ def lay_out_machine(shown: Shown, machine: str) -> Table:
     return Table(shown.describe(machine), caption, frame, head="Fact")
 
 
+def lay_out_said(paper: Paper) -> Table:
+    """Return a line for each claim before anything is measured: the printed numbers, the test, and what it compares."""
+    nothing = make_frame([{"machine": PAPER}], "cells"), Samples(make_frame([], "rounds"))
+    judged = make_claims(*nothing, {paper.name: paper})
+    published = judged[judged["case"] == ""].set_index("claim")["published"]
+    about = [*paper.claims.values()]
+    sides = (" over ".join(filter(None, [one.row, " or ".join(one.over), one.over_case])) for one in about)
+    fields = {
+        "Published": _words(published[one.name] or NOTHING for one in about),
+        "Test": _words(one.test for one in about),
+        "Of": _words(
+            join_words([*one.of]) or f"{one.experiment}: {side}" for one, side in zip(about, sides, strict=True)
+        ),
+    }
+    lines = pd.DataFrame([("", "claim", one.says) for one in about], columns=LINE)
+    return Table("Claims", "", with_fields(lines, fields), head="Claim")
+
+
 def lay_out_protocol(paper: Paper) -> Table:
     """Return what is known of how a paper measured, and how well."""
     groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
@@ -399,6 +490,42 @@ def lay_out_protocol(paper: Paper) -> Table:
     return Table(f"What is known of the protocol of {reference(paper)}", caption, frame, head="Fact")
 
 
+# What a reviewer asks for.
+
+
+def lay_out_steps(shown: Shown, paper: Paper) -> Table:
+    """Return of each table that was measured the command that repeats it, and how long it took."""
+    rounds = shown.table("rounds", paper=paper.name)
+    of = {name: mine for name in paper.experiments if len(mine := rounds[rounds["experiment"] == name])}
+    commands = [f"./run respeed measure --only {paper.name}/{name}" for name in of]
+    fields = {"Command": _words(commands), "Took": _words(map(say_time, of.values()))}
+    lines = pd.DataFrame([("", "ours", paper.experiments[name].title) for name in of], columns=LINE)
+    return Table("Tables one by one", reference(paper), with_fields(lines, fields), head="Table")
+
+
+def say_time(rounds: pd.DataFrame) -> str:
+    """Return how long rounds took on each machine; what several tables show counts once."""
+    once = rounds.drop_duplicates(["machine", "profile", "started", "wall_seconds"])
+    took = once.groupby("machine", sort=False)["wall_seconds"].sum()
+    return join_words([f"{in_words(seconds)} on {machine}" for machine, seconds in took.items()])
+
+
+def lay_out_untimed(shown: Shown, paper: Paper) -> Table:
+    """Return how many cells of each table have no time on a machine, and why."""
+    cells = shown.table("cells", paper=paper.name)
+    places = ["machine", "experiment", "status", "reason"]
+    counts = cells[cells["seconds"].isna()].groupby(places, sort=False).size().reset_index(name="cells")
+    counts = counts.sort_values("machine", key=lambda names: names.map(shown.machines.index), kind="stable")
+    titles = {name: one.title for name, one in paper.experiments.items()}
+    lines = counts.assign(group=counts["machine"], look="ours", label=counts["experiment"].map(titles))
+    fields = {name.capitalize(): _words(counts[name]) for name in ("cells", "status", "reason")}
+    return Table("Cells without a time", "a cell is a case on a row", with_fields(lines, fields), head="Table")
+
+
+def _words(texts: Iterable[Any]) -> list[Value]:
+    return [Value(str(text), kind="words") for text in texts]
+
+
 # What pages are made of.
 
 
@@ -406,6 +533,8 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     """Return what page 1 of a paper has, whatever the format: findings, claims, and how precise ours are."""
     claims = lay_out_claims(shown, paper)
     cells, verdicts = shown.table("cells"), shown.table("claims")
+    # On the first page that there is.
+    beside = lay_out_papers(shown) if paper is next(iter(shown.papers.values())) else None
     known = {name: count_results(name, paper, cells, verdicts)[1] for name in shown.machines}
     return {
         "name": paper.name,
@@ -415,6 +544,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "links": [(text, quote(address, safe=":/")) for text, address in paper.links.items()],
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
+        "beside": write(beside) if beside else "",
         "precision": [f"{name}: {text}" for name, text in known.items() if text],
     }
 

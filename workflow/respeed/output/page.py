@@ -1,14 +1,33 @@
-"""Pages that begin with a finding: the results' README, one for a browser, and the front of Snakemake's report.
+"""Pages that begin with a finding: the results' README, one for a browser, a reviewer's, and the front of Snakemake's.
 
 A page for a browser stands alone: nothing in it comes from elsewhere, and all text is escaped.
 """
 
 from base64 import b64encode
+from collections.abc import Mapping
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from respeed.output.layout import Shown, front, lay_out_cost, lay_out_machine, lay_out_machines, section
+from respeed.analysis.cells import reference
+from respeed.analysis.columns import TABLES, make_frame
+from respeed.model import Paper
+from respeed.output.layout import (
+    Shown,
+    front,
+    lay_out_cost,
+    lay_out_machine,
+    lay_out_machines,
+    lay_out_published,
+    lay_out_said,
+    lay_out_steps,
+    lay_out_untimed,
+    say_time,
+    section,
+)
 from respeed.output.table import escape_markdown, templates, to_html, to_markdown
+from respeed.text import counted, format_speedup, group_thousands, measured_time
 
 
 def make_readme(shown: Shown) -> str:
@@ -16,6 +35,31 @@ def make_readme(shown: Shown) -> str:
     papers = [(front(shown, paper, to_markdown), paper) for paper in shown.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
     return page.render(papers=papers, machines=shown.machines, stamp=shown.stamp)
+
+
+def make_review(shown: Shown) -> str:
+    """Return what a reviewer of an artifact asks for.
+
+    These are the claims and what came out, machines and versions, steps with their times, what was not measured and
+    why, and where it is not known that we do as the paper did.
+    """
+    papers, rounds = [], shown.table("rounds")
+    for paper in shown.papers.values():
+        tables = {"steps": lay_out_steps(shown, paper), "untimed": lay_out_untimed(shown, paper)}
+        written = {name: to_markdown(table) if len(table.frame) else "" for name, table in tables.items()}
+        papers.append((front(shown, paper, to_markdown) | written, paper))
+    machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
+    told = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
+    page = templates(escape_markdown).get_template("review.jinja")
+    return page.render(papers=papers, machines=machines, stamp=shown.stamp, smoke=shown.smoke, **told)
+
+
+def describe_paper(paper: Paper) -> str:
+    """Return a paper's claims and tables as its files alone say them, to proofread: Markdown."""
+    shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
+    tables = [lay_out_said(paper), *(lay_out_published(shown, paper, one) for one in paper.experiments.values())]
+    head = f"# {paper.title}\n\n{reference(paper)}\n\n{paper.claim}\n"
+    return "\n".join([head, *(to_markdown(table) for table in tables if len(table.frame))])
 
 
 def make_front(shown: Shown) -> str:
@@ -38,3 +82,11 @@ def make_page(shown: Shown) -> str:
     others = [to_html(table) for table in machines if len(table.frame)]
     page = templates(escape).get_template("page.jinja")
     return page.render(papers=papers, sections=sections, others=others, stamp=shown.stamp)
+
+
+def make_text(name: str, document: Mapping[str, Any]) -> str:
+    """Return a document in words, for a terminal: `trace` of `trace_cell`, `compare` of `compare_rounds`."""
+    texts = templates(str)
+    texts.filters |= {"speedup": format_speedup, "thousands": group_thousands, "counted": counted}
+    texts.filters["time"] = lambda seconds: measured_time(seconds, None, None).text
+    return texts.get_template(f"{name}.jinja").render(document)

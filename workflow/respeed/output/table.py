@@ -64,10 +64,10 @@ class Table:
 
     @property
     def parts(self) -> list[pd.DataFrame]:
-        """Return the frame in parts that a page is wide enough for.
+        """Return the frame, cut into parts that fit the width of a page.
 
-        With more than AT_MOST cases, each group of lines stands by itself, with a line for each case, and is cut into
-        as few parts as can be, as equal as can be.
+        With more than AT_MOST cases, each group of lines becomes a table of its own, with a line for each case. It is
+        cut into as few parts as possible, of nearly equal width.
         """
         if not self.has_cases or self.frame.shape[1] <= AT_MOST:
             return [self.frame]

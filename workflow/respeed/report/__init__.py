@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ import typst
 
 from respeed.errors import UserError
 from respeed.output import load_shown
-from respeed.paths import replacing, write_json
+from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 
-TEMPLATE = Path("report/report.typ")
+TEMPLATE = ROOT / "report" / "report.typ"
 # With no fonts but those that Typst carries.
 FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_standards": ["a-2a", "ua-1"]}
 # The same tables give the same bytes: no time of building.
@@ -31,18 +32,20 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
     All machines stand in it in full while they are few, or else `machine`, and all others in a row each
     (see schedule.work).
     """
-    if not TEMPLATE.exists():
-        raise UserError(f"{TEMPLATE}: not found; run this in the project's folder")
-    name = "smoke" if smoke else "report"
-    facts = Path("report/facts") / f"{name}.json"
+    document = Path("report/smoke.pdf" if smoke else "report/report.pdf")
+    facts = Path("report/facts") / f"{document.stem}.json"
     write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers))))
+    # Typst reads below one folder. Where the workflow is a module of another one, results lie beside that one.
+    root = Path(os.path.commonpath([ROOT, Path.cwd()]))
+    here = Path("/") / Path.cwd().relative_to(root)
+    inputs = {"here": str(here), "facts": str(here / facts)}
     try:
-        document = typst.compile(TEMPLATE, root=Path.cwd(), sys_inputs={"facts": f"/{facts}"}, timestamp=NO_DAY, **FORM)
+        content = typst.compile(TEMPLATE, root=root, sys_inputs=inputs, timestamp=NO_DAY, **FORM)
     except typst.TypstError as error:
         raise UserError(f"{TEMPLATE}: {error}; were the figures drawn? (respeed report --only figures)") from None
-    with replacing(TEMPLATE.with_name(f"{name}.pdf")) as file:
-        file.write(document)
-    return TEMPLATE.with_name(f"{name}.pdf")
+    with replacing(document) as file:
+        file.write(content)
+    return document
 
 
 def with_letters_only(facts: Any) -> Any:

@@ -36,7 +36,7 @@ def _paper(shown: Shown, paper: Paper) -> dict[str, Any]:
     cells = shown.table("cells", paper=paper.name)
     # Without any case whose bytes are known, as of programs of others, a roofline has nothing to draw.
     roofs = [name for name in shown.machines if (cells.loc[cells["machine"] == name, "traffic_bytes"] > 0).any()]
-    drawn = [f"{name}-roofline" for name in roofs if paper.rows] + ["history"] * bool(paper.history)
+    drawn = [f"{name}-roofline" for name in roofs if paper.rows]
     sections = [section(shown, paper, experiment, to_typst) for experiment in paper.experiments.values()]
     protocol = lay_out_protocol(paper)
     return front(shown, paper, to_typst) | {

@@ -274,7 +274,7 @@ def find_open(
     """
     judged = judge(rounds, asked)
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judged, samples)
+    compared = compare_to_fastest_cpu(judged, samples, papers)
     pairs = []
     # What is unproven lacks an interval, or is beside one that does: of the two that one alone is measured again.
     for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):

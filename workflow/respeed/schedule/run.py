@@ -15,14 +15,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from respeed.analysis.cells import make_cells
+from respeed.analysis.claims import find_failed_controls, make_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import read_rounds
+from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import Config, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, Profile, other_library, told_of
 from respeed.machine import describe_machine, machine_slug
 from respeed.machine.devices import NAMES
-from respeed.model import Paper
+from respeed.model import CONTROL, Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_folder, results_folder
 from respeed.records import DESCRIPTION, record_paths, write_description
 from respeed.schedule.plan import Plan, judge, read_plan
@@ -31,12 +36,13 @@ from respeed.schedule.work import (
     Work,
     cases_of,
     chosen_tables,
+    count_cases,
     list_work,
     machines_in_full,
     papers_shown,
     profiles_shown,
 )
-from respeed.text import counted, in_words
+from respeed.text import counted, in_words, measured_time
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -152,7 +158,7 @@ class Run:
         """Return what tables are made of.
 
         That is a stamp for each machine that is measured, the records of all others, and the files whose words and
-        published numbers stand beside.
+        published numbers the tables have.
         """
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
@@ -229,7 +235,7 @@ def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
-    """Return what Slurm is asked for, for all machines that are told of, or for the one that config.yaml names."""
+    """Return what Slurm is asked for: by machine, of all that have `slurm:`, or of the one that config.yaml names."""
     told = MACHINE_FILES.load_all()
     nodes = {machine: _words_of(one.slurm) for machine, one in told.items() if one.slurm}
     if not nodes:
@@ -257,9 +263,12 @@ def announce(run: Run) -> str:
     due = {cell for entry in plan.entries if entry.done < preset.rounds for cell in entry.wanted.cells}
     tables = chosen_tables(run.config, run.papers)
     asked = [cell for one in run.work.wanted for cell in one.cells]
+    cells = make_cells(read_rounds(plan.records, run.papers), run.papers, run.profiles, {}, count=count_cases)
     for paper, table in tables:
         if mine := [cell for cell in asked if (cell.paper, cell.experiment) == (paper.name, table.name)]:
-            lines.append(f"  {paper.name} {table.name}: {len(due & {*mine})} of {len(mine)} cells to measure")
+            is_mine = (cells["paper"] == paper.name) & (cells["experiment"] == table.name)
+            needs = _say_expected(cells[is_mine & cells["profile"].isin([cell.profile for cell in mine])])
+            lines.append(f"  {paper.name} {table.name}: {len(due & {*mine})} of {len(mine)} cells to measure{needs}")
         denied = filter(None, dict.fromkeys(map(why_denied, table.cases)))
         lines += [f"  {paper.name} {table.name}: not measured: {why}" for why in denied]
     missing = []
@@ -271,6 +280,17 @@ def announce(run: Run) -> str:
     if left := plan.seconds_left():
         lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
     return "\n".join(lines)
+
+
+def _say_expected(cells: pd.DataFrame) -> str:
+    """Say which times all cases of a table add up to at least, on the row that needs the least and on the slowest.
+
+    They follow from what workloads count and rows have reached here. It is empty without a row whose cases all have a
+    bound.
+    """
+    rows = cells.groupby("profile")["expected_seconds"].agg(lambda one: one.sum(skipna=False)).dropna().sort_values()
+    texts = [f"{measured_time(seconds, None, None).text} ({profile})" for profile, seconds in rows.items()]
+    return f"; its times should add up to at least {' to '.join(dict.fromkeys(texts[:1] + texts[-1:]))}" * bool(texts)
 
 
 def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
@@ -333,8 +353,16 @@ def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
         named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
         counts += f", {len(failed)} failed: {'; '.join(named[:NAMED])}{more}; ./run respeed status shows where"
-    say(f"{run.machine}: {counts}")
+    say("; ".join(filter(None, [f"{run.machine}: {counts}", _say_failed_controls(run, plan)])))
     return bool(len(failed))
+
+
+def _say_failed_controls(run: Run, plan: Plan) -> str:
+    """Return which controls of the records failed; empty where none did."""
+    papers = {name: one for name, one in run.papers.items() if any(c.test == CONTROL for c in one.claims.values())}
+    rounds = read_rounds(plan.records, papers)
+    claims = make_claims(make_cells(rounds, papers, {}, {}), Samples(rounds), papers)
+    return find_failed_controls(claims, papers)
 
 
 def _say(line: str) -> None:

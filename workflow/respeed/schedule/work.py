@@ -4,22 +4,27 @@ A case is measured once on a row, however many tables ask for it: it is known by
 point to it.
 """
 
+import contextlib
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.expected import Counts
 from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profile, Told
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
 from respeed.machine import machine_slug
+from respeed.machine.process import private_folder
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, command_of
-from respeed.paths import PAPERS
+from respeed.paths import PAPERS, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, read_records, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, climb
@@ -28,6 +33,8 @@ from respeed.schedule.rows import LADDER_BACKEND, Row, climb
 FEW = 4
 # The first table, and everything that is not spare; what is spare comes after these.
 FIRST, USUAL = 0, 1
+# To count the layers of all nets of all papers takes 40 s. What waits would wait for ever.
+COUNT_SECONDS = 600.0
 
 
 # --- what is shown
@@ -61,7 +68,7 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
 
 
 def keys_of(paper: Paper) -> set[str]:
-    """Return what the cases of a paper that a table shows are known by, but for those of other papers' tables."""
+    """Return the keys of all cases of a paper's own tables."""
     return {case_key(case.workload, case.parameters) for one in paper.experiments.values() for case in one.cases}
 
 
@@ -71,7 +78,7 @@ def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
 
 
 def told_shown() -> dict[str, Told]:
-    """Return what is told of machines, by machine; a file that is not right is left out with a line."""
+    """Return what their files say of machines, by machine; a file with a mistake is left out with a line."""
     return MACHINE_FILES.load_all(chosen=())
 
 
@@ -125,7 +132,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Work:
-    """All that is asked of a machine. `minutes` are those of the preset for every paper that prints something."""
+    """All that is asked of a machine. `minutes` are those of the preset, times the papers that print numbers."""
 
     machine: str
     preset: Preset
@@ -162,7 +169,8 @@ def list_work(
     machine : str
         The name of the machine.
     only : sequence of str, optional
-        Words of which one must stand in paper/experiment/case, such as raina2009/rbm/4096x11008.
+        Words of which one must stand in paper/experiment/case. A whole name, such as raina2009/rbm/4096x11008, means
+        no other case; with a workload behind it, such as /rbm, only that program.
     """
     chosen = chosen_tables(config, papers)
     found: dict[tuple[str, str], Wanted] = {}
@@ -170,7 +178,7 @@ def list_work(
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
                 name = f"{paper.name}/{experiment.name}/{case.name}"
-                if why_denied(case) or (only and not any(word in name for word in only)):
+                if why_denied(case) or (only and not any(_names(word, name, case.workload) for word in only)):
                     continue
                 cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name)
                 place = row.profile.name, case_key(case.workload, case.parameters)
@@ -185,6 +193,12 @@ def list_work(
     return Work(
         machine, config.preset, config.seed, papers, tuple(found.values()), config.preset.minutes * len(printing)
     )
+
+
+def _names(word: str, name: str, workload: str) -> bool:
+    """Return whether a word of `--only` is about a case, which `name` is paper/experiment/case of."""
+    is_whole = word.count("/") > 1 and not word.endswith("/")
+    return word in (name, f"{name}/{workload}") if is_whole else word in name
 
 
 def chosen_tables(config: Config, papers: Mapping[str, Paper]) -> list[tuple[Paper, Experiment]]:
@@ -258,3 +272,22 @@ def source_of(case: Case, architecture: str) -> str:
 @cache
 def _file_digest(workload: str) -> str:
     return hashlib.sha256(workloads()[workload].file.read_bytes()).hexdigest()
+
+
+def count_cases(cases: Collection[Case]) -> Counts:
+    """Return FLOP and bytes of a step of each case, as its workload counts them, by the key of the case.
+
+    They are counted in a process of their own: to import the workloads takes seconds, and runs what somebody dropped
+    in. So each is counted once, until the workload's file changes. What cannot be counted is NaN.
+    """
+    asked, folder = {case_key(one.workload, one.parameters): one for one in cases}, private_folder("counts")
+    names = {key: hashlib.sha256(f"{_file_digest(one.workload)} {key}".encode()) for key, one in asked.items()}
+    files = {key: folder / f"{name.hexdigest()[:32]}.json" for key, name in names.items()}
+    if missing := [key for key, path in files.items() if not path.exists()]:
+        told = json.dumps([(asked[key].workload, asked[key].parameters) for key in missing])
+        command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
+        with contextlib.suppress(subprocess.SubprocessError, ValueError):
+            run = subprocess.run(command, input=told, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
+            for key, counts in zip(missing, json.loads(run.stdout), strict=True):
+                write_text(files[key], json.dumps(counts))
+    return {key: tuple(json.loads(path.read_text(encoding="utf-8"))) for key, path in files.items() if path.exists()}

@@ -7,7 +7,9 @@ import atexit
 import contextlib
 import logging
 import os
+import shutil
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,18 @@ RETRIES = 5
 _REFUSED = "SLURM sbatch failed. The error message was '"
 
 
+def find_command() -> None:
+    """Let rules find `respeed` where pip put it for this Python, whether or not its environment was activated.
+
+    Raises ModuleNotFoundError if it is not there: the Snakefile can import the package, which lies beside it, even so.
+    """
+    user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    places = os.pathsep.join([os.path.dirname(sys.executable), user])
+    if not shutil.which("respeed", path=places):
+        raise ModuleNotFoundError(name="respeed")
+    os.environ["PATH"] = os.pathsep.join([places, os.environ.get("PATH", os.defpath)])
+
+
 def begin(snakemake: Any, config: dict[str, Any]) -> Run:
     """Read and check every file that the run depends on, and say what it will measure.
 
@@ -36,8 +50,6 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
     config.update(run.front_page)
-    # The rules call `respeed`, which lies beside this Python, whether or not its environment was activated.
-    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     if snakemake.is_main_process and measures:
         print(announce(run), file=sys.stderr)
     # Where the report is, also where nothing was to be done.
@@ -88,6 +100,15 @@ def fail(run: Run) -> None:
         return
     if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
         print(f"respeed: not all was measured on {left}; nothing is lost, and {GOES_ON} once jobs run", file=sys.stderr)
+
+
+def same_environment(wildcards: Any) -> None:
+    """Say that a rule needs no environment but that of Snakemake: the package that plans also measures."""
+
+
+def templates(*patterns: str) -> list[str]:
+    """Return the files of the report's layout that match, as paths from the working directory."""
+    return sorted(os.path.relpath(path) for pattern in patterns for path in (ROOT / "report").glob(pattern))
 
 
 def may_measure(command: list[str]) -> bool:

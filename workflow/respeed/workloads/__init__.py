@@ -9,15 +9,19 @@ workload that has a method of its framework's name: ``torch``, ``numpy`` (with S
 Files are read before they are run, so that a broken one stops nothing but itself: class variables are literals.
 """
 
+import contextlib
 import functools
 import importlib
+import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from respeed.errors import NotMeasurable
 from respeed.model import Case
 from respeed.paths import WORKLOADS, class_name
 
@@ -143,6 +147,12 @@ class Workload:
         return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
 
 
+def require_one_thread(row: Row, call: str) -> None:
+    """Raise NotMeasurable on a row of more threads than the one that a library's call uses."""
+    if row.threads > 1:
+        raise NotMeasurable(f"{call} uses one thread: see the row of one core")
+
+
 @functools.cache
 def find_workload(name: str) -> type[Workload]:
     """Import the class of a workload: the one of its name, in whichever file it stands."""
@@ -159,3 +169,17 @@ def make_workload(case: Case) -> Workload:
     found: Any = find_workload(case.workload)
     made: Workload = found(**case.parameters)
     return made
+
+
+def print_counts() -> None:
+    """Print, of the cases that standard input has as JSON, the FLOP and bytes of a step: a list of pairs.
+
+    A case is its workload and its parameters. What is not known is NaN, as all is of a case that makes no sense.
+    """
+    counts = []
+    for workload, parameters in json.load(sys.stdin):
+        counts.append((math.nan, math.nan))
+        with contextlib.suppress(Exception):
+            made = make_workload(Case("", workload, parameters))
+            counts[-1] = made.flops() or math.nan, made.traffic_bytes() or math.nan
+    print(json.dumps(counts))

@@ -151,7 +151,7 @@ class NetCheck:
         return y.detach(), share
 
     def normalize(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
-        """Return the same of some channels, over all examples; elsewhere NaN."""
+        """Check some channels over all examples; return their outputs and gradients, elsewhere NaN."""
         some = checked_rows(layer.num_features)
         arrays = {one: _double(np.asarray(array)[some]) for one, array in given.items()}
         x, g = _double(call.x[:, some]), _double(call.g[:, some])

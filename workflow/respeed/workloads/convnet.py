@@ -155,7 +155,7 @@ class _Net(Workload):
             a.turn.add_(1).remainder_(BATCHES)
 
     def _differentiate(self, a: Arrays) -> None:
-        """Go forward and backward."""
+        """Compute the loss and its gradients."""
         import torch
         from torch.nn.functional import cross_entropy
 

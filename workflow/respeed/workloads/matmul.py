@@ -1,4 +1,4 @@
-"""Matrix products, dense and sparse, also those of an RBM's step alone, and the inverse of a matrix."""
+"""Matrix products, dense, sparse, repeated, also those of an RBM's step alone, and the inverse of a matrix."""
 
 import warnings
 from collections.abc import Callable
@@ -116,6 +116,63 @@ class Matmul(Workload):
     def traffic_bytes(self) -> float:
         """Count A and B, read once, and C, written once, and read where beta is not 0."""
         return 4.0 * (self.m * self.k + self.k * self.n + (2 if self.beta else 1) * self.m * self.n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedProduct(Workload):
+    """Multiply the same two squares several times, C <- A B: a step takes exactly `times` as long as one product.
+
+    So it controls what is timed. Every product writes to the same C: more memory would cost more than the product.
+    XLA would do the product once, and so JAX has no step.
+
+    Parameters
+    ----------
+    side : int
+        Rows and columns of A, B and C.
+    times : int
+        How many products a step has.
+    run : {"first", "again"}
+        Tells two cases apart that do the same: each is measured by itself.
+    """
+
+    side: int
+    times: int
+    run: Literal["first", "again"] = "first"
+
+    tests: ClassVar = {"times": (2, 3)}
+
+    @property
+    def product(self) -> Matmul:
+        """Return one of the products."""
+        return Matmul(m=self.side, k=self.side, n=self.side)
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw A and B from [-1, 1)."""
+        return self.product.arrays(random)
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Multiply, again and again."""
+        product = self.product
+        for _ in range(self.times):
+            product.torch(a, row)
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Multiply by SciPy's BLAS, again and again."""
+        product = self.product
+        for _ in range(self.times):
+            product.numpy(a, row)
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare C, which the last product has left."""
+        return self.product.check(given, seen)
+
+    def flops(self) -> float:
+        """Count those of every product."""
+        return self.times * self.product.flops()
+
+    def traffic_bytes(self) -> float:
+        """Count those of every product, as if none found its matrices in a cache."""
+        return self.times * self.product.traffic_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)

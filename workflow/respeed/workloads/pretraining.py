@@ -93,11 +93,11 @@ class _Pretraining(Workload):
     prepare_numpy = prepare_torch
 
     def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
-        """Return the parts of a step."""
+        """Return the parts of a step by name, in NumPy."""
         return self.steps_torch(a, row, "numpy")
 
     def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Callable[[], None]]:
-        """Return the parts of a step, by the methods of that framework."""
+        """Return the parts of a step by name: the pretraining of each layer, then the fine-tuning."""
         hand_up, fine_tune = getattr(self.net, f"forward_{framework}"), getattr(self.net, framework)
 
         def pretrain(i: int, learn: Callable[[Arrays, Row], None], arrays: Arrays) -> None:

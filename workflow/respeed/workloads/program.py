@@ -84,7 +84,7 @@ class Program(Given, Workload):
         self.given, self.program = given, given["program"]
 
     def on_row(self, profile: Any) -> "Program":
-        """Return the program with the command of such rows, and the row's device."""
+        """Return the program with the command for the row's architecture, and with the row's device."""
         command = self.program["command"]
         command = command[profile.architecture] if isinstance(command, dict) else command
         return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})

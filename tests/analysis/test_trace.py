@@ -1,0 +1,115 @@
+"""`respeed trace`: a number down to the lines of records that it is made of."""
+
+import json
+import math
+import shlex
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respeed.analysis.trace import measure_command
+from respeed.cli import build_parser, main
+from respeed.records import record_paths
+from tests.derived import ALL, PAPER, derive, one, seven, sparse_coding_on_a_cpu
+from tests.made import make_lines, write_lines, write_machines
+
+Capture = pytest.CaptureFixture[str]
+CELL = "rbm/576x1024"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(*seconds: float, **facts: Any) -> None:
+    for number, time in enumerate(seconds, start=1):
+        write_lines(*make_lines([time] * 2, number=number, **facts))
+
+
+def trace(capsys: Capture, *arguments: str) -> dict[str, Any]:
+    assert main(["trace", *arguments, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["traces"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_each_round_has_the_line_of_its_record_and_whether_it_counts(capsys: Capture) -> None:
+    write(0.1, library="torch 1")  # of another library: no round
+    write(*(0.1 + 0.001 * number for number in range(8)), started="2026-02-01T00:00:00+00:00")
+    write(0.5, started="2026-02-01T00:10:00+00:00", minor_faults=10**6)
+    found = trace(capsys, CELL, "torch-1")
+    for row in found["rounds"]:
+        path, _, line = row["record"].rpartition(":")
+        blocks = json.loads(Path(path).read_text().splitlines()[int(line) - 1])["blocks"]
+        assert row["step_seconds"] in (None, pytest.approx(blocks[0]["sample_seconds"][0]))
+    counts = [row["counts"] for row in found["rounds"]]
+    assert counts == ["trimmed", *["yes"] * 6, "trimmed", "no"]
+    logs = [math.log(row["step_seconds"]) for row in found["rounds"] if row["counts"] == "yes"]
+    assert found["cell"]["seconds"] == pytest.approx(found["cell"]["steps"] * math.exp(statistics.fmean(logs)))
+    assert found["rounds"][-1]["causes"] == "page faults in 1"
+
+
+def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> None:
+    start, result = make_lines()
+    write_lines(start, result | make_lines(case="1024x4096")[1], result)
+    (path,) = record_paths(False)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "damaged", lines[2], ""]))
+    assert [row["record"] for row in trace(capsys, CELL, "torch-1")["rounds"]] == [f"{path}:3"]
+
+
+def test_it_is_read_from_the_paper_to_the_number_and_the_command_that_measures_it(capsys: Capture) -> None:
+    write(*[0.1] * 4, parts={}, errors={"weights": 3e-6})
+    write(*[0.05] * 4, **ALL)
+    assert main(["trace", f"raina2009/{CELL}", "torch-1", "--machine", "box"]) == 0
+    text = capsys.readouterr().out
+    places = [
+        text.index(words)
+        for words in (
+            "rbm/576x1024 on torch-1 of box: 521 s", "Raina, Madhavan and Ng", "rbm, batch 192",
+            "PyTorch, one core: cpu, fp32",
+            "torch 2 with MKL", "1 of 1", "3.0e-06", "results/records/box/torch-1/", "100 ms a step",
+            "0.500x over torch-all", "./run respeed trace raina2009/rbm/576x1024 torch-all --machine box",
+            "521 ±0.1 % (seconds for 1,000,000 examples)",
+            "563 (seconds for 1,000,000 examples) on Single CPU, speedup 0.883x",
+            "./run respeed measure --only raina2009/rbm/576x1024 --profiles torch-1 --rounds 7",
+        )
+    ]  # fmt: skip
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("rbm/576x1042 torch-1", "trace: no cell 'rbm/576x1042' (did you mean rbm/576x1024?); there are: rbm/1024x"),
+        ("rbn/576x1024 torch-1", "trace: no cell 'rbn/576x1024' (did you mean rbm/576x1024?)"),
+        ("rbm/576x1024 torch-2", "trace: rbm/576x1024 has no row 'torch-2' (did you mean torch-1?)"),
+        ("raina209/rbm/576x1024 torch-1", "no paper 'raina209' (did you mean raina2009?)"),
+        ("rbm/576x1024 torch-1 --machine box-1", "--machine: no records of 'box-1' (did you mean box-0"),
+    ],
+)
+def test_a_wrong_name_is_one_line_with_the_nearest_there_is(capsys: Capture, words: str, line: str) -> None:
+    write_machines(2, rounds=1)
+    machine = [] if "--machine" in words else ["--machine", "box-00"]
+    assert main(["trace", *words.split(), *machine]) == 2
+    assert line in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_command_of_a_cell_names_it_alone_and_asks_for_more_rounds_than_there_are() -> None:
+    cells = derive([*seven(0.1), *seven(0.1, **ALL), *sparse_coding_on_a_cpu()])[0]
+    coding = next(cell for cell in cells if cell.algorithm == "sparse_descent" and cell.rounds)
+    total = next(cell for cell in cells if (cell.experiment, cell.case, cell.profile) == ("dbn", "total", "torch-1"))
+    for cell, only in (
+        (one(cells, "torch-1"), "raina2009/rbm/576x1024"),
+        (coding, f"raina2009/sparse-coding/{coding.case}/sparse_descent"),
+        (total, "raina2009/dbn/"),
+    ):
+        command = measure_command(cell, PAPER.experiments[cell.experiment], cell.rounds, smoke=True)
+        options = build_parser().parse_args(shlex.split(command)[2:])
+        assert (options.only, options.profiles, options.rounds) == ([only], [cell.profile], cell.rounds + 3)
+        assert options.config == ["papers=raina2009", "preset=smoke"]
+    cannot = next(cell for cell in cells if cell.reason == "no CUDA device")
+    assert measure_command(cannot, PAPER.experiments[cannot.experiment], 0, smoke=False) == ""

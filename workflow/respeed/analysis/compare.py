@@ -1,0 +1,130 @@
+"""Rounds beside others of the same cells: what became faster or slower beyond its interval."""
+
+import statistics
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pandas as pd
+
+from respeed.analysis.cells import make_cells
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import RATIO_LEVEL, Estimate, estimate_ratio, verdict_of
+from respeed.analysis.rounds import key_of, number_sessions, read_rounds
+from respeed.analysis.speedups import Samples
+from respeed.errors import UserError, nearest
+from respeed.inputs.config import load_config
+from respeed.machine import machine_slug
+from respeed.model import Paper
+from respeed.records import read_records, recorded_machines
+
+# Git prints so many letters of a commit.
+COMMIT_LETTERS = 7
+SPEEDUP = ("speedup", "speedup_low", "speedup_high")
+
+
+def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFrame:
+    """Return the rounds that a user names: SOURCE, SOURCE@WHEN, or @WHEN of this machine.
+
+    Parameters
+    ----------
+    name : str
+        The source is a machine that has records here. Behind the last @ stands the number of a session, a day such as
+        2026-11-20, or a commit, whole or as git prints it.
+    smoke : bool
+        Whether the records are those of tiny sizes.
+    papers : mapping
+        The papers whose cells are of interest.
+
+    Returns
+    -------
+    DataFrame
+        The table of rounds, with the numbers that sessions have in the whole source, and a column `source`. Of a case
+        that was measured in several ways, the last of these records count.
+
+    Raises
+    ------
+    UserError
+        There is no such source, or nothing of that time in it.
+    """
+    source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
+    source = source or load_config().machine or machine_slug()
+    if source not in (there := recorded_machines(smoke)):
+        raise UserError(f"compare: no records of {source!r}{nearest(source, there)}")
+    records = read_records(smoke, source)
+    numbered = number_sessions(records)
+    words = {
+        one.path: {f"{session}", one.start.started[:10], one.start.commit, one.start.commit[:COMMIT_LETTERS]}
+        for session, one in numbered
+    }
+    rounds = read_rounds([one for one in records if not when or when in words[one.path]], papers)
+    if rounds.empty:
+        raise UserError(f"compare: {name}: no rounds{nearest(when, set().union(*words.values()))}")
+    sessions = {record.start.started: session for session, record in numbered}
+    return rounds.assign(session=rounds["started"].map(sessions), source=source)
+
+
+def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]) -> dict[str, Any]:
+    """Compare every cell that both sides measured, as a document for JSON.
+
+    A speedup is the seconds of A over those of B, with an interval at `RATIO_LEVEL`. Where both have rounds in the same
+    sessions of one source, these are compared; if not, the interval includes what sessions differ by.
+
+    The speedup of a table is the geometric mean of those of its cells, and so are the ends of its interval. It is no
+    narrower than those of the cells: a slow day makes all of them slow, and many cells do not average that out.
+
+    Raises
+    ------
+    UserError
+        Both sides have a record in common.
+    """
+    if set(a["record"]) & set(b["record"]):
+        raise UserError("compare: A and B have records in common; name two sessions, days or commits")
+    rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
+    samples, is_one = Samples(rounds), {*a["source"]} == {*b["source"]}
+    cells = {key_of(cell): cell for cell in rows_of(make_cells(rounds, papers, {}, {})) if cell.status != "not-run"}
+    in_a, in_b = ({key[1:]: cell for key, cell in cells.items() if key.machine == side} for side in "ab")
+    found = [_compare_cells(cell, in_b[key], samples, is_one) for key, cell in in_a.items() if key in in_b]
+    return {
+        "a": _describe(a),
+        "b": _describe(b),
+        "confidence": RATIO_LEVEL,
+        "tables": [_sum_up([*mine]) for _, mine in groupby(found, itemgetter("paper", "experiment"))],
+        "only_a": ["/".join(key) for key in in_a if key not in in_b],
+        "only_b": ["/".join(key) for key in in_b if key not in in_a],
+    }
+
+
+def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
+    """Return what the rounds of a side are of."""
+    names = ("source", "machine", "session", "commit", "library")
+    told = {name: sorted(filter(lambda one: one != "", rounds[name].unique().tolist())) for name in names}
+    return told | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
+
+
+def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dict[str, Any]:
+    """Compare two cells, of which either may have failed."""
+    ratio, together, verdict = None, False, "not compared"
+    whys = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
+    if not whys:
+        times = samples.by_session(a), samples.by_session(b)
+        ratio, together = estimate_ratio(*times, one_machine=is_one_source)
+        verdict, why = verdict_of(ratio)
+        facts = ((name, getattr(a, name), getattr(b, name)) for name in ("threads", "precision"))
+        whys = [why, *(f"{one} and {other} {name}" for name, one, other in facts if one != other)]
+    return {
+        **{name: getattr(a, name) for name in ("paper", "experiment", "case", "algorithm", "profile", "label")},
+        "seconds_a": a.seconds, "seconds_b": b.seconds,
+        **(ratio.columns("speedup") if ratio else dict.fromkeys(SPEEDUP)),
+        "verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together,
+    }  # fmt: skip
+
+
+def _sum_up(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a table with the geometric mean of its cells' speedups."""
+    known = [cell for cell in cells if cell["speedup_low"]]
+    mean = Estimate(*(statistics.geometric_mean(cell[name] for cell in known) for name in SPEEDUP)) if known else None
+    shown = mean.columns("speedup") | {"verdict": verdict_of(mean)[0]} if mean else dict.fromkeys([*SPEEDUP, "verdict"])
+    place = {name: cells[0][name] for name in ("paper", "experiment")}
+    return {**place, **shown, "averaged": len(known), "cells": cells}

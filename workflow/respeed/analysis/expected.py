@@ -1,0 +1,127 @@
+"""What a cell should take, before it is measured: a bound by the rates of its row, and why a time is far from it.
+
+    t >= max(FLOP / F, bytes / B)
+
+FLOP and bytes are those that the workload counts, F is the highest rate of a bare product and B that of a copy, both on
+the same row of the same machine, and so in its precision and on its threads. For a workload of products that nobody can
+count beforehand, such as sparse coding, there is no bound: its bytes alone say too little. The bound is of the whole
+step: the parts of the workloads that have parts are limited by the same side, and a sum over them is at most 1 % more.
+
+References
+----------
+Williams, Waterman and Patterson, Roofline: an insightful visual performance model for multicore architectures, CACM 52
+(2009).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from respeed.analysis.columns import rows_of
+from respeed.analysis.rounds import CELL
+from respeed.inputs.registry import workloads
+from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
+from respeed.records import case_key
+from respeed.text import format_share, measured_time
+
+# No program is faster than the product it is made of, but for the noise of both. Convolutions are: their operations are
+# counted as direct ones, and libraries choose Winograd's or FFTs, which do fewer.
+MAX_PEAK_SHARE = 1.05
+CONVOLUTIONS = ("convnet", "convnet_replicas")
+# A time of more than so many bounds wants a reason.
+SLOW = 3.0
+# A step with a smaller bound is nothing but calls, of which the bound says nothing.
+LEAST_SECONDS = 1e-6
+# A step has a dozen calls or launches, which take some microseconds each.
+SHORT_SECONDS = 5e-5
+# A step that moves less may find its arrays in caches, which no copy of the sheet does.
+CACHED_BYTES = 2**28
+# As many discarded blocks, relative to all, are no accident.
+MANY_DISCARDED = 1 / 3
+
+# FLOP and bytes of a step, each NaN where nobody can count them, by the key of the case.
+Counts = Mapping[str, tuple[float, float]]
+UNCOUNTED = (math.nan, math.nan)
+Count = Callable[[Sequence[Case]], Counts]
+
+
+def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gbytes: Any) -> Any:
+    """Return the least seconds for so much work at these rates: max(FLOP / F, bytes / B).
+
+    Parameters
+    ----------
+    flops, traffic_bytes : float or array
+        The work, in FLOP and bytes; what is not known is NaN, and counts as none.
+    peak_gflops, bandwidth_gbytes : float or array
+        F in GFLOP/s and B in GB/s.
+
+    Returns
+    -------
+    float or array
+        Seconds; NaN where a rate is not known.
+    """
+    flops, traffic_bytes = np.nan_to_num(flops), np.nan_to_num(traffic_bytes)
+    return np.maximum(flops / (peak_gflops * 1e9), traffic_bytes / (bandwidth_gbytes * 1e9))
+
+
+def has_bound(workload: str, flops: float) -> bool:
+    """Return whether the counts of a workload bound its time: not if its FLOP are unknown, and products its work."""
+    return flops > 0 or not workloads()[workload].products
+
+
+def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) -> pd.DataFrame:
+    """Add `expected_seconds` and `unexpected` to the cells of `make_cells`.
+
+    A cell that is still due has the rates that other cases of its row have shown, and what `count` counts.
+    """
+    rates = cells.groupby(["machine", "profile"])[["peak_gflops", "bandwidth_gbytes"]].transform("max")
+    work = cells[["flops", "traffic_bytes"]].copy()
+    ahead = is_due & rates.notna().any(axis=1)
+    if count and ahead.any():
+        mine = cells[ahead]
+        counts, keys = count(list(mine["of"])), [case_key(one.workload, one.parameters) for one in mine["of"]]
+        found = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], mine.index, work.columns)
+        found["traffic_bytes"] *= mine["precision"].map(number_bytes) / number_bytes("fp32")
+        work.loc[ahead] = found.mul(mine["steps"], axis=0)
+    has = np.array([has_bound(*one) for one in zip(cells["algorithm"], work["flops"], strict=True)], bool)
+    bound = bound_seconds(work["flops"], work["traffic_bytes"], rates["peak_gflops"], rates["bandwidth_gbytes"])
+    cells = cells.assign(expected_seconds=bound.where(has & (bound >= LEAST_SECONDS * cells["steps"])))
+    cells["by_bytes"] = cells["expected_seconds"] > work["flops"].fillna(0.0) / rates["peak_gflops"] / 1e9
+    is_single, keys = cells["architecture"] == CPU_ARCHITECTURES[0], [*CELL[:-1], "package", "precision"]
+    on_one_core = cells["seconds"].where(is_single).groupby([cells[name] for name in keys]).transform("min")
+    cells["on_one_core"] = on_one_core.where(cells["architecture"] == CPU_ARCHITECTURES[1])
+    return cells.assign(unexpected=[explain(cell) for cell in rows_of(cells)])
+
+
+def explain(cell: Any) -> str:
+    """Return why a cell's time is below its bound or above three times it, beyond its interval: the likeliest reason.
+
+    It is empty where the time is as expected, or has no bound or no interval. Of a slow cell, what its records tell
+    comes first, then its size and what another row tells. Convolutions are never called too fast; what computes faster
+    than a bare product has no time at all.
+    """
+    bound = cell.expected_seconds
+    if not (bound and cell.seconds and cell.seconds_low):
+        return ""
+    step, moved = bound / cell.steps, (cell.traffic_bytes or 0.0) / cell.steps
+    whys = {}
+    if cell.seconds_high < bound / MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
+        whys = {
+            f"caches: a step moves {moved / 1e6:.3g} MB, which may stay in them": moved < CACHED_BYTES,
+            "memory: it reads more than it writes, or its bytes are overcounted": True,
+        }
+    elif cell.seconds_low > SLOW * bound:
+        needs, rate = measured_time(step, None, None).text, format_share(bound / cell.seconds)
+        lost = f"{cell.discarded:g} of {cell.blocks:g} blocks were discarded ({cell.causes})"
+        whys = {
+            cell.slowed: cell.slowed,
+            f"disturbance: {lost}": cell.discarded > MANY_DISCARDED * cell.blocks,
+            f"short steps: the work of one needs {needs}, less than its calls": step < SHORT_SECONDS,
+            "threads: one core takes no longer": (cell.on_one_core or math.inf) <= cell.seconds,
+            f"memory: it moves its bytes at {rate} of a copy's rate": cell.by_bytes,
+            "no record tells why": True,
+        }
+    return next((why for why, holds in whys.items() if holds), "")

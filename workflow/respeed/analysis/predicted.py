@@ -1,0 +1,88 @@
+"""What a paper's claims would come to on hardware that is not here: speedups of bounds, by data sheets.
+
+Nothing of this was measured, is written to a table, or stands beside a measured number.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from respeed.analysis.claims import compare_claim, say_published
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_mean
+from respeed.analysis.expected import UNCOUNTED, Count, Counts, bound_seconds, has_bound
+from respeed.analysis.speedups import Samples
+from respeed.inputs.machines import Datasheet
+from respeed.model import CPU_ARCHITECTURES, Claim, Paper
+from respeed.records import case_key
+from respeed.text import format_speedup
+
+# Bytes of a number as a data sheet's GB/s count them. (What is measured here counts at least 4, on both sides.)
+BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
+# GFLOP/s of a product by precision, and GB/s of the memory, of each architecture that published rows are of.
+Rates = Mapping[str, tuple[Mapping[str, float], float]]
+
+
+def rates_of(cpu: Datasheet) -> Rates:
+    """Return the rates of one core of a CPU, which has all of its memory, and of all cores."""
+    one = {precision: rate / cpu.cores for precision, rate in cpu.gflops.items()}
+    return dict(zip(CPU_ARCHITECTURES, ((one, cpu.gbytes), (cpu.gflops, cpu.gbytes)), strict=True))
+
+
+def measured_rates(cells: pd.DataFrame) -> Rates:
+    """Return the highest rates of the CPU rows of a machine."""
+    known = cells[cells["is_cpu"] & cells["peak_gflops"].notna()]
+    return {
+        str(name): ({str(row.precision): row.peak_gflops for row in rows_of(mine)}, mine["bandwidth_gbytes"].max())
+        for name, mine in known.sort_values("peak_gflops").groupby("architecture")
+    }
+
+
+def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[tuple[str, str]]:
+    """Yield what each claim of a paper says, and the speedups that it would come to, in words.
+
+    A speedup is that of two bounds, of the fastest base over the row, each in the precision of the published row and of
+    the algorithm that it ran. Only claims of a GPU over a CPU have one.
+    """
+    counts = count([case for one in paper.experiments.values() for case in one.cases])
+    for claim in paper.claims.values():
+        cases = compare_claim(claim, paper, {}, Samples(make_frame([], "rounds")))
+        members = [paper.claims[name] for name in claim.of]
+        found = [bound for one in members or [claim] for bound in _predict(one, paper, rates, counts)]
+        if members:  # a mean is of all, or there is none
+            whole = len(found) == len(members)
+            found = [estimate_mean([Estimate(one) for one in found], claim.mean).value] if whole else []
+        text = " to ".join(dict.fromkeys(format_speedup(end(found)) for end in (min, max) if found))
+        some = f" ({len(found)} of {len(cases)} cases)" * (len(found) < len(cases))
+        published = f"; published {say_published(cases)}" * any(one.published for one in cases)
+        none = "not predicted: it compares no GPU with a CPU, or its work or a rate is not known"
+        yield claim.says, f"predicted {text}{some}{published}" if found else none
+
+
+def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> Iterator[float]:
+    """Yield the speedups that a claim of a GPU over a CPU would come to, of each case that one is known of."""
+    if paper.rows[claim.row].is_cpu or not all(paper.rows[name].is_cpu for name in claim.over):
+        return
+    for one in compare_claim(claim, paper, {}, Samples(make_frame([], "rounds"))):
+        names = claim.row, *claim.over
+        row, *bases = (published_bound(paper, claim.experiment, one.case, name, rates, counts) for name in names)
+        if (known := [base for base in bases if base > 0]) and row > 0:
+            yield min(known) / row
+
+
+def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: Rates, counts: Counts) -> float:
+    """Return the least seconds of a published row in a case, at these rates; NaN where its work or a rate is not known.
+
+    Of several algorithms that the row may have run it is the fastest one's.
+    """
+    row, table = paper.rows[name], paper.experiments[experiment]
+    precision, (gflops, gbytes) = row.precision or FULL_PRECISION, rates.get(row.beside[-1], ({}, math.nan))
+    width = BYTES[precision] / BYTES[FULL_PRECISION]
+    found = []
+    for one in table.cases:
+        if case in (one.name, table.total_case) and table.ran_in(one.workload, name):
+            flops, moved = counts.get(case_key(one.workload, one.parameters), UNCOUNTED)
+            seconds = bound_seconds(flops, width * moved, gflops.get(precision, math.nan), gbytes)
+            found.append(table.steps(one) * seconds if has_bound(one.workload, flops) else math.nan)
+    return math.fsum(found) if case == table.total_case else min(found, default=math.nan)

@@ -1,0 +1,125 @@
+"""The way of one number: what ran, its rounds, the line of the record behind each, and what was made of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from respeed.analysis.build import Tables
+from respeed.analysis.cells import NOT_YET, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import TRIM
+from respeed.analysis.rounds import CELL, INSIDE
+from respeed.errors import UserError, nearest
+from respeed.inputs.config import MOST_ROUNDS
+from respeed.model import Experiment
+from respeed.records import Record
+from respeed.text import measured_value
+
+# What the command adds to the rounds that there are: as many as an interval needs.
+MORE_ROUNDS = 3
+
+
+def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
+    """Return the cells of that name on that profile: more than one if papers or algorithms share the name.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        The table of cells, of one machine.
+    name : str
+        experiment/case or paper/experiment/case.
+    profile : str
+        The name of the hardware profile.
+
+    Raises
+    ------
+    UserError
+        There is no such cell; the line has the nearest name that there is.
+    """
+    whole = cells["paper"] + "/" + cells["experiment"] + "/" + cells["case"]
+    names = whole if name.count("/") > 1 else cells["experiment"] + "/" + cells["case"]
+    if not (names == name).any():
+        alike = {one for one in names if one.rpartition("/")[0] == name.rpartition("/")[0]}
+        raise UserError(f"trace: no cell {name!r}{nearest(name, alike or {*names})}")
+    mine = cells[names == name]
+    if profile not in set(mine["profile"]):
+        raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, mine['profile'].unique())}")
+    return list(rows_of(mine[mine["profile"] == profile]))
+
+
+def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
+    """Return the command that measures one cell and nothing else; empty if its machine cannot run it.
+
+    Of a total it measures all parts, and of a ladder of threads all steps.
+
+    Parameters
+    ----------
+    cell : row of the table of cells
+    experiment : Experiment
+        The table that has it.
+    rounds : int
+        How many rounds there are: the command asks for `MORE_ROUNDS` more.
+    smoke : bool
+        Whether they are of tiny sizes.
+    """
+    if cell.status == "not-run" and cell.reason != NOT_YET:
+        return ""
+    case = "" if cell.case == experiment.total_case else cell.case
+    program = f"/{cell.algorithm}" if case and experiment.algorithms else ""
+    row = cell.profile.rpartition("-t")[0] if experiment.ladder else cell.profile
+    only = f"--only {cell.paper}/{cell.experiment}/{case}{program} --profiles {row}"
+    more = f"--rounds {min(MOST_ROUNDS, rounds + MORE_ROUNDS)} --config papers={cell.paper}{' preset=smoke' * smoke}"
+    return f"./run respeed measure {only} {more}"
+
+
+def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str, Any]:
+    """Return all that the number of a cell was made of, as a document for JSON.
+
+    Parameters
+    ----------
+    tables : Tables
+        The tidy tables that have the cell.
+    records : iterable of Record
+        Those of its machine.
+    cell : row of the table of cells
+
+    Returns
+    -------
+    dict
+        `cell`, `speedup` and `rounds` have the columns of these tables, and each round also what `counts` of it.
+        Of a total there are no rounds; `parts` names the cases that it is the sum of.
+    """
+    paper = tables.papers[cell.paper]
+    experiment = paper.experiments[cell.experiment]
+    case = next((one for one in experiment.cases if (one.name, one.workload) == (cell.case, cell.algorithm)), None)
+    rounds, (speedup,) = _rows_of_cell(tables["rounds"], cell), rows_of(_rows_of_cell(tables["speedups"], cell))
+    by_session = rounds.groupby("session")["step_seconds"]
+    rank, size = by_session.rank(method="first"), by_session.transform("count")
+    is_trimmed = (rank <= size // TRIM) | (rank > size - size // TRIM)
+    rounds = rounds.assign(counts=np.select([is_trimmed, rank.notna()], ["trimmed", "yes"], "no"))
+    last = rounds["record"].iloc[-1] if len(rounds) else ""
+    start = next((record.start for record in records if last in record.places()), None)
+    here = measured_value(*in_unit(cell, experiment.unit))
+    printed = paper.printed(cell.experiment, cell.case, cell.published_row)
+    return {
+        "paper": f"{paper.title}: {reference(paper)}",
+        "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
+        "parameters": dict(case.parameters) if case else {},
+        "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
+        "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
+        "rounds": [one._asdict() for one in rows_of(rounds.drop(columns=INSIDE))],
+        "cell": cell._asdict(),
+        "speedup": speedup._asdict(),
+        "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
+        "published": printed.text if printed else "",
+        "here": f"{here.text} {here.interval}".strip(),
+        "unit": words_of_unit(experiment),
+        "command": measure_command(cell, experiment, len(rounds) or cell.rounds, smoke=tables.smoke),
+    }  # fmt: skip
+
+
+def _rows_of_cell(frame: pd.DataFrame, cell: Any) -> pd.DataFrame:
+    """Return the rows of a table that are of that cell."""
+    return frame[(frame[CELL] == [getattr(cell, name) for name in CELL]).all(axis=1)]

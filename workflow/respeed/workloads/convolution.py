@@ -1,0 +1,62 @@
+"""An image under a filter, as image processing has it: one channel, one small filter."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.ndimage import correlate
+
+from respeed.kernels.layers import filter_image
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn, Zeros
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolution(Workload):
+    """Filter an image: out_ij = sum over |p|, |q| <= r of weights_pq image_(i+p)(j+q), which is 0 outside of it.
+
+    Parameters
+    ----------
+    batch : int
+        Pixels of the image, which are what a rate counts.
+    width : int
+        Pixels of a row of it.
+    radius : int
+        r: the filter has 2 r + 1 rows and columns.
+    """
+
+    batch: int
+    width: int
+    radius: int
+
+    precisions: ClassVar = ("fp32", "tf32", "fp64")
+    allocates: ClassVar = True
+    tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw image and filter from [-1, 1)."""
+        shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
+        return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Filter by oneDNN, cuDNN, MIOpen, as a layer of one channel, and copy the result to its place."""
+        from torch.nn.functional import conv2d
+
+        a.out.copy_(conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0])
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Filter by a compiled pass: SciPy's own is on one thread."""
+        filter_image(a.out, a.image, a.weights)
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare every pixel."""
+        image, weights = (np.asarray(one, np.float64) for one in (given.image, given.weights))
+        return {"out": (seen.out, correlate(image, weights, mode="constant"))}
+
+    def flops(self) -> float:
+        """Count a multiplication and an addition for each weight at each pixel."""
+        return 2.0 * (2 * self.radius + 1) ** 2 * self.batch
+
+    def traffic_bytes(self) -> float:
+        """Count the image and the filter, read, and the filtered image, written."""
+        return 8.0 * self.batch + 4.0 * (2 * self.radius + 1) ** 2

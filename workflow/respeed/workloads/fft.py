@@ -1,0 +1,70 @@
+"""Fourier transforms of many complex signals, by the library that each framework has."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.fft import fft
+
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn, Zeros
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fft(Workload):
+    """Transform B complex signals of N samples: y_bk = sum over n of x_bn exp(-2 pi i k n / N), k = 0 ... N - 1.
+
+    Parameters
+    ----------
+    length : int
+        N.
+    batch : int
+        B.
+    """
+
+    length: int
+    batch: int
+
+    precisions: ClassVar = ("fp32", "fp64")
+    products: ClassVar = False
+    allocates: ClassVar = True
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw real and imaginary parts, which lie next to each other, from [-1, 1)."""
+        shape = (self.batch, self.length, 2)
+        return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Look at x and y as complex numbers."""
+        import torch
+
+        a.signals, a.spectra = torch.view_as_complex(a.x), torch.view_as_complex(a.y)
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Transform: by MKL, cuFFT, rocFFT."""
+        import torch
+
+        torch.fft.fft(a.signals, out=a.spectra)
+
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Look at x and y as complex numbers."""
+        a.signals, a.spectra = (one.view(np.result_type(one, 1j))[..., 0] for one in (a.x, a.y))
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Transform by SciPy, whose threads take some of the signals each."""
+        a.spectra[...] = fft(a.signals, workers=row.threads)
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare all of y."""
+        x = np.asarray(given.x, np.float64)
+        y = fft(x.view(np.complex128)[..., 0])
+        return {"y": (seen.y, y.view(np.float64).reshape(x.shape))}
+
+    def flops(self) -> float:
+        """Count 5 N log2 N a signal, as FFTW's benchmark does (fftw.org/speed/method.html)."""
+        return 5.0 * self.batch * self.length * math.log2(self.length)
+
+    def traffic_bytes(self) -> float:
+        """Count x, read, and y, written."""
+        return 16.0 * self.batch * self.length

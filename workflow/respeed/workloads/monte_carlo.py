@@ -1,0 +1,75 @@
+"""Prices of options by Monte Carlo: draws, functions of each, and means."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads.arrays import Drawn, Draws, Zeros
+
+# Of a share of price 1: interest and volatility over a year, after which the option ends.
+RATE, VOLATILITY = 0.02, 0.2
+DRIFT = RATE - VOLATILITY**2 / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonteCarlo(Workload):
+    """Price European calls on shares that follow a geometric Brownian motion, by a mean over paths.
+
+    ::
+
+        z = normal quantile of u, u uniform in [0, 1)
+        payoff = max(exp(r - sigma^2 / 2 + sigma z) - strike, 0)
+        price = exp(-r) mean over paths of payoff
+
+    Every step draws anew. The quantile is sqrt(2) erfinv(2 u - 1).
+
+    Parameters
+    ----------
+    batch : int
+        Paths of all calls together, which are what a rate counts.
+    options : int
+        Calls, of batch / options paths each.
+
+    References
+    ----------
+    Boyle, Options: a Monte Carlo approach, Journal of Financial Economics 4 (1977).
+    """
+
+    batch: int
+    options: int
+
+    precisions: ClassVar = ("fp32", "fp64")
+    products: ClassVar = False
+    tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw strikes from [0.5, 1.5), around today's price of the share."""
+        shape = self.options, self.batch // self.options
+        strikes = Drawn(random, (self.options,), 0.5, 1.5)
+        return {"strikes": strikes, "draws": Draws(*shape), "payoffs": Zeros(*shape), "prices": Zeros(self.options)}
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Draw, and go from operation to operation in place."""
+        import torch
+
+        z = torch.erfinv(torch.add(-1.0, row.uniform(a.draws), alpha=2.0, out=a.payoffs), out=a.payoffs)
+        ends = z.mul_(math.sqrt(2.0) * VOLATILITY).add_(DRIFT).exp_()
+        torch.mean(ends.sub_(a.strikes[:, None]).clamp_(min=0.0), 1, out=a.prices)
+        a.prices.mul_(math.exp(-RATE))
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare all prices with those of the same draws."""
+        ends = np.exp(DRIFT + VOLATILITY * ndtri(np.asarray(seen.draws, np.float64)))
+        payoffs = np.maximum(ends - np.asarray(given.strikes, np.float64)[:, None], 0.0)
+        return {"prices": (seen.prices, math.exp(-RATE) * payoffs.mean(1))}
+
+    def flops(self) -> None:
+        """Count nothing: how many operations a quantile or an exponential takes depends on the library."""
+
+    def traffic_bytes(self) -> float:
+        """Count strikes, read, and prices, written: draws and payoffs need never be in memory."""
+        return 8.0 * self.options

@@ -1,0 +1,68 @@
+"""Sorting of numbers: work that is all comparisons, exchanges and memory."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from respeed.workloads import Arrays, Pairs, Row, Workload, require_one_thread
+from respeed.workloads.arrays import Drawn, Zeros
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sort(Workload):
+    """Sort numbers in ascending order; they stay as they were, and their order is written elsewhere.
+
+    Parameters
+    ----------
+    batch : int
+        How many numbers.
+    """
+
+    batch: int
+
+    precisions: ClassVar = ("fp32", "fp64")
+    products: ClassVar = False
+    # Memory of the library's own, which no graph holds.
+    allocates: ClassVar = True
+    captured = False
+
+    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+        """Draw numbers from [-1, 1)."""
+        return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make room for where each number was: torch finds that too, asked or not."""
+        import torch
+
+        a.places = torch.zeros(self.batch, dtype=torch.int64, device=row.device)
+
+    def torch(self, a: Arrays, row: Row) -> None:
+        """Sort."""
+        import torch
+
+        torch.sort(a.keys, out=(a.out, a.places))
+
+    def prepare_numpy(self, a: Arrays, row: Row) -> None:
+        """Refuse rows of more threads."""
+        require_one_thread(row, "NumPy's sort")
+
+    def numpy(self, a: Arrays, row: Row) -> None:
+        """Sort a copy, as np.sort does."""
+        np.copyto(a.out, a.keys)
+        a.out.sort()
+
+    def check(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare every number."""
+        return {"out": (seen.out, np.sort(np.asarray(given.keys, np.float64)))}
+
+    def flops(self) -> None:
+        """Count nothing: nothing is added or multiplied."""
+
+    def traffic_bytes(self) -> float:
+        """Count each number, read and written."""
+        return 8.0 * self.batch
+
+    def memory_bytes(self) -> float:
+        """Count the numbers, sorted and not, and where each was (8 bytes)."""
+        return 16.0 * self.batch
