@@ -38,11 +38,18 @@ class Convolution(Workload):
         shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
 
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Have cuDNN choose its algorithm for this size, which it cannot do while a step is captured."""
+        self._filtered(a)
+
     def torch(self, a: Arrays, row: Row) -> None:
         """Filter by oneDNN, cuDNN, MIOpen, as a layer of one channel, and copy the result to its place."""
+        a.out.copy_(self._filtered(a))
+
+    def _filtered(self, a: Arrays) -> Any:
         from torch.nn.functional import conv2d
 
-        a.out.copy_(conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0])
+        return conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0]
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Filter by a compiled pass: SciPy's own is on one thread."""
