@@ -61,8 +61,8 @@ def test_a_machine_without_records_is_named_with_the_nearest(capsys: Capture, co
     ("command", "keys"),
     [
         ("status --config profiles=torch-1", {"machine", "machines", "says"}),
-        ("claims --machine box-01", {"machine", "claims"}),
-        ("claims", {"machine", "claims"}),
+        ("claims --machine box-01", {"smoke", "machine", "controls", "papers", "claims"}),
+        ("claims", {"smoke", "machine", "controls", "papers", "claims"}),
         ("trace rbm/576x1024 torch-1 --machine box-00", {"smoke", "traces"}),
         ("compare box-00 box-01", {"smoke", "a", "b", "confidence", "tables", "only_a", "only_b"}),
     ],

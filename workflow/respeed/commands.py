@@ -5,9 +5,7 @@ import importlib
 import json
 import os
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,9 +18,11 @@ from tabulate import tabulate
 from respeed.analysis.cells import NOT_YET, make_cells
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
+from respeed.analysis.controls import count_controls
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
+from respeed.analysis.speedups import Samples
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, cannot_write, nearest
 from respeed.inputs.config import MOST_ROUNDS, load_config, parse_settings
@@ -34,7 +34,6 @@ from respeed.measure.session import measure_session
 from respeed.output import read_tables
 from respeed.output.page import make_text
 from respeed.paths import check_room, hold_folder, results_folder
-from respeed.protocol import SMOKE_STAMP
 from respeed.records import read_description, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_came_out
@@ -126,8 +125,6 @@ def parse_duration(text: str, where: str) -> float:
 
 # The states of a cell, in the order of the columns.
 STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_run")
-# Lines are as wide as the terminal, but not so wide that nobody reads them.
-WIDEST = 100
 
 
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
@@ -191,22 +188,16 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
         _predict(on or "", cpu or "", name, as_json)
         return
     tables = read_tables(smoke, [name])
-    if as_json:
-        _print("claims", {"machine": name, "claims": [one._asdict() for one in rows_of(tables["claims"])]}, as_json)
-        return
-    if name not in there:
-        print(f"nothing has been measured on {name} yet: ./run snakemake --cores all")
-        return
-    if smoke:
-        print(SMOKE_STAMP)
-    for paper in tables.papers.values():
-        judged = [one for one in rows_of(tables["claims"]) if one.paper == paper.name and not one.case]
-        came_out, firmness = count_results(name, paper, tables["cells"], tables["claims"])
-        print(f"\n{paper.title} ({paper.venue} {paper.year}), on {name}\n")
-        # What this machine has an answer to leads.
-        for one in sorted(judged, key=lambda one: not one.here):
-            print("\n".join(_lines(one)))
-        print(_wrapped(firmness or came_out))
+    came_out = {
+        paper.name: {"title": f"{paper.title} ({paper.venue} {paper.year})",
+                     "counts": count_results(name, paper, tables["cells"], tables["claims"])}
+        for paper in tables.papers.values()
+        if paper.claims
+    }  # fmt: skip
+    claims = [one._asdict() for one in rows_of(tables["claims"])]
+    controls = "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"]))
+    found = {"smoke": smoke, "machine": name, "controls": controls, "papers": came_out, "claims": claims}
+    _print("claims", found, as_json)
 
 
 def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
@@ -216,28 +207,14 @@ def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
     for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
         raise UserError(line)
     rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
-    over, papers = cpu or f"the CPU of {machine}, whose rates were measured", papers_shown(smoke=False)
     rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
-    found = {name: dict(predict_claims(paper, rates, count_cases)) for name, paper in papers.items() if paper.rows}
-    if as_json:
-        _print("predictions", {"on": on, "over": over, "predicted": found}, as_json)
-        return
-    for name, said in found.items():
-        paper = papers[name]
-        print(f"\n{paper.title} ({paper.venue} {paper.year}), predicted for {on} over {over}\n" * bool(said))
-        for says, text in said.items():
-            print("\n".join([_wrapped(f"predicted, not measured: {says}"), _wrapped(text, "    "), ""]))
-
-
-def _lines(one: Any) -> list[str]:
-    numbers = ", ".join(f"{who} {text}" for who, text in (("published", one.published), ("here", one.here)) if text)
-    lines = [_wrapped(one.says), _wrapped(": ".join(filter(None, [one.verdict, numbers])), "    ")]
-    return [*lines, *[_wrapped(one.reason, "    ")] * bool(one.reason), ""]
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    width = min(WIDEST, shutil.get_terminal_size().columns)
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    predicted = {
+        f"{paper.title} ({paper.venue} {paper.year})": dict(predict_claims(paper, rates, count_cases))
+        for paper in papers_shown(smoke=False).values()
+        if paper.rows and paper.claims
+    }
+    over = cpu or f"the CPU of {machine}, whose rates were measured"
+    _print("predictions", {"on": on, "over": over, "predicted": predicted}, as_json)
 
 
 def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:

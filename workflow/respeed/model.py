@@ -103,15 +103,12 @@ def _check_precision(name: str) -> str:
 
 # Empty where the paper's file says none.
 Precision = Annotated[str, AfterValidator(_check_precision)]
-# The test of a claim about every row of ours: it controls what is measured, and compares with no paper.
-CONTROL = "proportional"
 # What each test of a claim needs, and no other may have.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
     "limited": ("experiment", "row", "over_case", "by"),
     "memory": ("experiment", "row"),
     "mean": ("of", "mean"),
-    CONTROL: ("experiment", "over_case", "by"),
 }
 # What a rate counts, and so what a table's seconds stand for.
 Counted = Literal["examples", "flops", "bytes"]
@@ -268,8 +265,6 @@ class Claim:
     - memory: `row` alone: the last case moves its bytes as fast as a plain copy does;
     - mean: the mean over all cases of the claims `of`, each of the test `each`, is that of their printed speedups;
       `mean` says which one, geometric or arithmetic.
-    - proportional: on every row of ours, a case takes as many times as long as its case `over_case` as the parameter
-      `by` is as large.
 
     With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
     """

@@ -10,7 +10,6 @@ test says in which band they must lie:
     crossover     the first below 1, the last above 1
     growth        the last above the first, and none clearly below one before it
     mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
-    proportional  within 1 % of the ratio of the work, on every row of ours: a control
 
 An interval lies inside, above or below its band, or it leaves that open. A number settles nothing that its interval
 leaves open.
@@ -30,15 +29,15 @@ from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
-    RATIO_LEVEL,
     SETTLED_MARGIN,
     Estimate,
     estimate_mean,
+    level_of_each,
     what_is_missing,
 )
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import CONTROL, INFERRED, Claim, Paper
+from respeed.model import INFERRED, Claim, Paper
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
@@ -56,8 +55,6 @@ NOT_MEASURED = "nothing of the paper's sizes was measured"
 NEAR_COPY = 0.8
 # So near the ideal, the number of threads say, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
-# So near the ratio of its work a control may lie: what a step costs beside its products is the same in each case.
-NEAR_CONTROL = 0.01
 
 # Why a case is not settled whose interval is narrow enough, and why those of one printed column are not.
 LEFT_OPEN = "its interval leaves it open"
@@ -122,14 +119,6 @@ class Compared:
         if self.here.is_below(self.published * (1 - self.rounding)):
             return "below"
         return "open" if self.open else "inside"
-
-
-def level_for(cases: int) -> float:
-    """Return the confidence of each case's interval in a claim about so many cases.
-
-    A claim that is true is then refused in at most 5 % of runs (Bonferroni).
-    """
-    return 1 - (1 - RATIO_LEVEL) / max(1, cases)
 
 
 def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
@@ -306,7 +295,7 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
     for machine, paper, claim, tables in _on_machines(cells, papers):
         compared = compare_claim(claim, paper, tables, samples)
         judged = [("", compared, judge_claim(claim, compared))]
-        if len(compared) > 1 or claim.test == CONTROL:
+        if len(compared) > 1:
             judged += [(one.case, [one], judge_case(claim, one)) for one in compared]
         where = {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says}
         rows += [where | _row(claim, *one) for one in judged]
@@ -425,9 +414,7 @@ def compare_claim(
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
             ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
             asked.append(replace(one, rounding=rounding, ideal=ideal))
-    if claim.test == CONTROL:
-        return _compare_rows(claim, asked, cells, samples)
-    level = level_for(len(asked))
+    level = level_of_each(len(asked))  # a claim that is true is refused in at most 5 % of reports
     return [_compare_case(claim, paper, one, cells, samples, level) for one in asked]
 
 
@@ -476,43 +463,6 @@ def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
         here=estimate_mean([one.here for one in every], claim.mean),
         rounds=min(one.rounds for one in every),
     )
-
-
-def _compare_rows(claim: Claim, asked: Sequence[Compared], cells: Cells, samples: Samples) -> list[Compared]:
-    """Return a control's cases on every row that has any time: their seconds over those of `over_case`."""
-    cells = [cell for cell in cells if cell.case in {claim.over_case, *(one.case for one in asked)}]
-    first = {_row_of(cell): cell for cell in cells if cell.case == claim.over_case}
-    rows = {_row_of(cell) for cell in cells if cell.seconds}
-    if not rows:
-        absent = next((cell for cell in cells if _may_come(cell)), cells[0] if cells else None)
-        why, may_come = (absent.reason, _may_come(absent)) if absent else (NOT_MEASURED, False)
-        return [replace(one, missing=why, may_come=may_come) for one in asked]
-    pairs = [(one, cell) for one in asked for cell in cells if cell.case == one.case and _row_of(cell) in rows]
-    level, found = level_for(len(pairs)), []
-    for control, row in pairs:
-        base = first[_row_of(row)]
-        one = replace(
-            control, case=f"{control.case} on {row.profile}", words=f"{control.name} on {row.label}",
-            column=f"{control.column} on {row.profile}", published=control.ideal,
-            text=format_speedup(control.ideal), rounding=NEAR_CONTROL,
-        )  # fmt: skip
-        if absent := next((cell for cell in (row, base) if not cell.seconds), None):
-            found.append(replace(one, missing=absent.reason, may_come=_may_come(absent)))
-        else:
-            here, rounds = samples.ratio(row, base, level)[0], min(row.rounds, base.rounds)
-            found.append(replace(one, pairs=((row, base),), here=here, rounds=rounds))
-    return found
-
-
-def find_failed_controls(claims: pd.DataFrame, papers: Mapping[str, Paper]) -> str:
-    """Say which controls failed on which machine, and what came out; empty where none did. One of many is enough."""
-    failed = [
-        f"{one.case} of {one.machine} took {one.here}, not {one.published}"
-        for one in rows_of(claims[claims["case"] != ""])
-        if one.verdict in (LARGER, SMALLER) and papers[one.paper].claims[one.claim].test == CONTROL
-    ]
-    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
 
 
 def _share_of_copy(row: Any) -> Estimate:

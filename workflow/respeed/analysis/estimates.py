@@ -264,6 +264,14 @@ def level_among(rivals: int) -> float:
     return 1 - (1 - RATIO_LEVEL) * min(1.0, 2 / max(1, rivals - 1))
 
 
+def level_of_each(tests: int) -> float:
+    """Return the confidence of each interval of so many, of which in at most 5 % of reports any misses its truth.
+
+    By Bonferroni's inequality it is 1 - (1 - `RATIO_LEVEL`) / tests.
+    """
+    return 1 - (1 - RATIO_LEVEL) / max(1, tests)
+
+
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
     """Return what may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
     if estimate.margin is None:

@@ -20,7 +20,6 @@ from respeed.errors import nearest
 from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml, unknown
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
-    CONTROL,
     INFERRED,
     LARGEST,
     NEEDS,
@@ -219,9 +218,8 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
         yield from wrong
         numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
         first, least = numbers.pop(claim.over_case, 0), min(numbers.values(), default=math.inf)
-        how = "in no case smaller" if claim.test == CONTROL else "larger in every case"
-        if not wrong and not (0 < first < least or (claim.test == CONTROL and 0 < first == least)):
-            yield f"{where}.by: {claim.by} must be a number that is {how} than in {claim.over_case}"
+        if not wrong and not 0 < first < least:
+            yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
 
 
 def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:

@@ -11,8 +11,9 @@ from urllib.parse import quote
 import pandas as pd
 
 from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
-from respeed.analysis.claims import NOT_TESTABLE, count_results, find_failed_controls, make_claims
+from respeed.analysis.claims import NOT_TESTABLE, count_results, make_claims
 from respeed.analysis.columns import TABLES, make_frame, rows_of
+from respeed.analysis.controls import count_controls, say_failed
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW
 from respeed.analysis.rounds import CELL, key_of
@@ -62,7 +63,7 @@ class Shown:
     @property
     def stamp(self) -> str:
         """Return what stands above everything: that a smoke run measures nothing, or that controls failed."""
-        return SMOKE_STAMP if self.smoke else find_failed_controls(self.table("claims"), self.papers)
+        return SMOKE_STAMP if self.smoke else say_failed(self.table("cells"), Samples(self.table("rounds")))
 
     def table(self, name: str, **places: str) -> pd.DataFrame:
         """Return the rows of a tidy table, of these machines and papers, where these columns have these values."""
@@ -533,9 +534,12 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     """Return what page 1 of a paper has, whatever the format: findings, claims, and how precise ours are."""
     claims = lay_out_claims(shown, paper)
     cells, verdicts = shown.table("cells"), shown.table("claims")
-    # On the first page that there is.
-    beside = lay_out_papers(shown) if paper is next(iter(shown.papers.values())) else None
-    known = {name: count_results(name, paper, cells, verdicts)[1] for name in shown.machines}
+    is_first = paper is next(iter(shown.papers.values()))
+    beside = lay_out_papers(shown) if is_first else None
+    known = [(name, count_results(name, paper, cells, verdicts)[1]) for name in shown.machines]
+    if is_first and not shown.smoke:
+        samples = Samples(shown.table("rounds"))
+        known += [(name, count_controls(cells[cells["machine"] == name], samples)) for name in shown.machines]
     return {
         "name": paper.name,
         "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
@@ -545,7 +549,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
         "beside": write(beside) if beside else "",
-        "precision": [f"{name}: {text}" for name, text in known.items() if text],
+        "precision": [f"{name}: {text}" for name, text in known if text],
     }
 
 

@@ -3,6 +3,7 @@
 A page for a browser stands alone: nothing in it comes from elsewhere, and all text is escaped.
 """
 
+import shutil
 from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
@@ -27,7 +28,11 @@ from respeed.output.layout import (
     section,
 )
 from respeed.output.table import escape_markdown, templates, to_html, to_markdown
+from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
+
+# Lines of a terminal, but none so wide that nobody reads it.
+WIDEST = 100
 
 
 def make_readme(shown: Shown) -> str:
@@ -85,8 +90,10 @@ def make_page(shown: Shown) -> str:
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:
-    """Return a document in words, for a terminal: `trace` of `trace_cell`, `compare` of `compare_rounds`."""
+    """Return a document in words, for a terminal: what `respeed trace`, `compare` and `claims` print."""
     texts = templates(str)
+    texts.globals["width"] = min(WIDEST, shutil.get_terminal_size().columns)
     texts.filters |= {"speedup": format_speedup, "thousands": group_thousands, "counted": counted}
     texts.filters["time"] = lambda seconds: measured_time(seconds, None, None).text
-    return texts.get_template(f"{name}.jinja").render(document)
+    stamp = f"{SMOKE_STAMP}\n\n" if document.get("smoke") else ""
+    return stamp + texts.get_template(f"{name}.jinja").render(document)

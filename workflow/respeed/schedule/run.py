@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.claims import find_failed_controls, make_claims
 from respeed.analysis.columns import rows_of
+from respeed.analysis.controls import CONTROL, say_failed
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
@@ -27,7 +27,7 @@ from respeed.inputs.config import Config, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, Profile, other_library, told_of
 from respeed.machine import describe_machine, machine_slug
 from respeed.machine.devices import NAMES
-from respeed.model import CONTROL, Paper
+from respeed.model import Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_folder, results_folder
 from respeed.records import DESCRIPTION, record_paths, write_description
 from respeed.schedule.plan import Plan, judge, read_plan
@@ -338,7 +338,8 @@ def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
     """Say, in lines, what came out of the cells that are asked for; return whether any failed or was wrong."""
     plan = run.plan()
     asked = [cell for one in run.work.wanted for cell in one.cells]
-    judged = judge(read_rounds(plan.records, run.papers), asked)
+    rounds = read_rounds(plan.records, run.papers)
+    judged = judge(rounds, asked)
     failed = judged[judged["status"] == "failed"]
     if (missing := int(judged["without"].sum())) and not run.smoke:
         say(f"{missing} of {counted(len(asked), 'cell')} have no interval; ./run respeed doctor says what disturbs")
@@ -353,16 +354,10 @@ def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
         named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
         counts += f", {len(failed)} failed: {'; '.join(named[:NAMED])}{more}; ./run respeed status shows where"
-    say("; ".join(filter(None, [f"{run.machine}: {counts}", _say_failed_controls(run, plan)])))
+    controls = rounds[(rounds["algorithm"] == CONTROL) & (not run.smoke)]
+    untrue = say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls))
+    say("; ".join(filter(None, [f"{run.machine}: {counts}", untrue])))
     return bool(len(failed))
-
-
-def _say_failed_controls(run: Run, plan: Plan) -> str:
-    """Return which controls of the records failed; empty where none did."""
-    papers = {name: one for name, one in run.papers.items() if any(c.test == CONTROL for c in one.claims.values())}
-    rounds = read_rounds(plan.records, papers)
-    claims = make_claims(make_cells(rounds, papers, {}, {}), Samples(rounds), papers)
-    return find_failed_controls(claims, papers)
 
 
 def _say(line: str) -> None:

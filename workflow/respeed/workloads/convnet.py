@@ -2,8 +2,8 @@
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -64,12 +64,10 @@ class _Net(Workload):
         """Return the net without numbers, for whoever only reads it."""
         return self.make()
 
-    @cached_property
+    @property
     def counts(self) -> "Counts":
         """Return what the net comes to, for one example."""
-        from respeed.workloads._nets import count
-
-        return count(self.net, self.example[0])
+        return _count(replace(self, batch=1))
 
     @property
     def learned(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -219,6 +217,14 @@ class _Net(Workload):
         batches = BATCHES * self.batch * math.prod(self.example[0]) if self.learns else 0
         kept = batches + self.batch * self.counts.kept
         return 4.0 * (2 * self.counts.parameters + (1 + SPARE) * self._numbers() + kept)
+
+
+@cache
+def _count(one: _Net) -> "Counts":
+    """Count a net, which takes a second: once for mini-batches of every size."""
+    from respeed.workloads._nets import count
+
+    return count(one.net, one.example[0])
 
 
 def _start(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Drawn:

@@ -1,0 +1,67 @@
+"""Controls: steps of the same product, once and several times, whose times must have the ratio of their work.
+
+Where two products do not take twice as long as one, or the same product another time when it is measured again,
+something else than the work decides what is timed. Then no time of that machine can be trusted.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import Estimate, level_of_each, what_is_missing
+from respeed.analysis.speedups import Samples
+from respeed.text import format_share, format_speedup
+
+# The workload of all controls.
+CONTROL = "repeated_product"
+# So near the ratio of the work the ratio of times must be, relative to it. A step costs something beside its products,
+# and as much in each case.
+NEAR = 0.01
+AGREES, OPEN, FAILED = "agree", "open", "failed"
+
+
+class Control(NamedTuple):
+    """A case of a control on a row, the ratio of its work to that of the first case, and that of its times."""
+
+    cell: Any
+    work: float
+    here: Estimate
+    verdict: str
+
+
+def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[Control]:
+    """Judge every control that has a time, beside the first case of its table on the same row.
+
+    An interval outside of work (1 ± `NEAR`) fails; one that is not, and no wider than ±10 %, agrees. Intervals are such
+    that of a machine without fault one control fails in at most 5 % of reports (Bonferroni).
+    """
+    controls = cells[(cells["algorithm"] == CONTROL) & (cells["seconds"] > 0)]
+    for _, mine in controls.groupby("machine", sort=False):
+        tables = [list(rows_of(table)) for _, table in mine.groupby(["experiment", "profile"], sort=False)]
+        level = level_of_each(len(mine) - len(tables))
+        for first, *others in tables:
+            for cell in others:
+                here, work = samples.ratio(cell, first, level)[0], cell.flops / first.flops
+                is_off = here.is_above(work * (1 + NEAR)) or here.is_below(work * (1 - NEAR))
+                is_open = what_is_missing(here, min(first.rounds, cell.rounds))
+                yield Control(cell, work, here, FAILED if is_off else OPEN if is_open else AGREES)
+
+
+def say_failed(cells: pd.DataFrame, samples: Samples) -> str:
+    """Say which control failed on which machine, and what came out; empty where none did. One of many is enough."""
+    failed = [one for one in judge_controls(cells, samples) if one.verdict == FAILED]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    for cell, work, here, _ in failed[:1]:
+        took = f"took {format_speedup(here.value)} ±{format_share(here.margin or 0.0)}, not {format_speedup(work)}"
+        return f"Trust no number: a control failed ({cell.case} on {cell.profile} of {cell.machine} {took}{more})."
+    return ""
+
+
+def count_controls(cells: pd.DataFrame, samples: Samples) -> str:
+    """Count how many controls agree with their work, which are open, and which failed; empty without any."""
+    counts = Counter(one.verdict for one in judge_controls(cells, samples))
+    found = ", ".join(f"{counts[name]} {name}" for name in (AGREES, OPEN, FAILED) if counts[name])
+    return f"Controls (twice the work, twice the time; the same work, the same time): {found}." if found else ""
