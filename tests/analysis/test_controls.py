@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.controls import count_controls, judge_controls, say_failed
+from respeed.analysis.controls import count_controls, say_failed
 from respeed.inputs.papers import load_papers
 from respeed.output.layout import front
 from respeed.schedule.run import resolve_run, say_what_came_out
-from tests.derived import ALL, NOISE, Records, case_of, changed_result, frames_of, seven, shown_of
+from tests.derived import ALL, NOISE, OPENBLAS, Records, case_of, changed_result, frames_of, seven, shown_of
 from tests.schedule.measured import write
 
 PAPERS = load_papers(["machine"])
@@ -59,11 +59,11 @@ def test_twice_the_work_must_take_twice_as_long_on_every_row(records: Records, c
     assert count_controls(made.cells, made.samples) == (f"{HEAD}{counts}." if counts else "")
 
 
-def test_of_machines_without_fault_a_control_fails_in_at_most_5_percent_of_reports() -> None:
-    made = frames_of(row(RIGHT), PAPERS)
-    alone = [one.here.margin for one in judge_controls(made.cells, made.samples)]
-    made = frames_of([*row(RIGHT), *row(RIGHT, **ALL)], PAPERS)
-    assert [one.here.margin for one in judge_controls(made.cells, made.samples)][:2] > alone
+def test_the_more_controls_there_are_the_farther_off_one_must_be_to_fail() -> None:
+    off = row((0.1, 0.1, 0.1955))
+    for records, failed in ((off, True), ([*off, *row(RIGHT, **ALL), *row(RIGHT, **OPENBLAS)], False)):
+        made = frames_of(records, PAPERS)
+        assert bool(say_failed(made.cells, made.samples)) == failed
 
 
 def test_tables_and_report_of_controls_that_failed_say_so_above_everything() -> None:

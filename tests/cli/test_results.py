@@ -64,7 +64,7 @@ def test_a_machine_without_records_is_named_with_the_nearest(capsys: Capture, co
         ("claims --machine box-01", {"smoke", "machine", "controls", "papers", "claims"}),
         ("claims", {"smoke", "machine", "controls", "papers", "claims"}),
         ("trace rbm/576x1024 torch-1 --machine box-00", {"smoke", "traces"}),
-        ("compare box-00 box-01", {"smoke", "a", "b", "confidence", "tables", "only_a", "only_b"}),
+        ("compare box-00 box-01", {"smoke", "a", "b", "confidence", "cells", "only_a", "only_b"}),
     ],
 )
 def test_as_json_a_command_prints_one_document_and_nothing_else(capsys: Capture, command: str, keys: set[str]) -> None:

@@ -18,8 +18,8 @@ from tabulate import tabulate
 from respeed.analysis.cells import NOT_YET, make_cells
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
-from respeed.analysis.controls import count_controls
 from respeed.analysis.compare import compare_rounds, read_side
+from respeed.analysis.controls import count_controls
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
@@ -209,7 +209,7 @@ def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
     rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
     rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
     predicted = {
-        f"{paper.title} ({paper.venue} {paper.year})": dict(predict_claims(paper, rates, count_cases))
+        f"{paper.title} ({paper.venue} {paper.year})": [*predict_claims(paper, rates, count_cases)]
         for paper in papers_shown(smoke=False).values()
         if paper.rows and paper.claims
     }

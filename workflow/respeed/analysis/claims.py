@@ -341,17 +341,16 @@ def _on_machines(
 def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
     measured = [one for one in compared if one.is_measured]
     shown = [one.here for one in measured]
-    printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
-    lows, highs = [one.low for one in shown if one.low], [one.high for one in shown if one.high]
-    have_intervals = shown and len(lows) == len(shown)
+    printed = [one.published for one in compared if one.published]
+    have_intervals = shown and all(one.low and one.high for one in shown)
     pairs = [pair for one in measured for pair in one.pairs]
     return {
         "case": case,
-        "published_low": printed[0][0] if printed else None,
-        "published_high": printed[-1][0] if printed else None,
+        "published_low": min(printed, default=None),
+        "published_high": max(printed, default=None),
         "speedup": shown[0].value if len(shown) == 1 else None,
-        "speedup_low": min(lows) if have_intervals else None,
-        "speedup_high": max(highs) if have_intervals else None,
+        "speedup_low": min(one.low or 0.0 for one in shown) if have_intervals else None,
+        "speedup_high": max(one.high or 0.0 for one in shown) if have_intervals else None,
         "verdict": verdict[0],
         "reason": verdict[1],
         "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
@@ -384,9 +383,7 @@ def _range(texts: list[str]) -> str:
     return " to ".join(dict.fromkeys([texts[0], texts[-1]])) if texts else ""
 
 
-def compare_claim(
-    claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples
-) -> list[Compared]:  # fmt: skip
+def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> list[Compared]:
     """Compare every case of the claim, on the machine whose cells these are, by table.
 
     Of a claim that names numbers these are the cases that one was published of; of one about memory the last. A mean
@@ -426,9 +423,7 @@ class _Missing(Exception):
         self.may_come = may_come
 
 
-def _compare_case(
-    claim: Claim, paper: Paper, one: Compared, cells: Cells, samples: Samples, level: float
-) -> Compared:  # fmt: skip
+def _compare_case(claim: Claim, paper: Paper, one: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
     """Return the case with our rows and their ratio."""
     try:
         row, base = _choose_rows(claim, paper, one.case, cells)
@@ -453,10 +448,10 @@ def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
     published = estimate_mean(printed, claim.mean).value
     rounding = estimate_mean(largest, claim.mean).value / published - 1
     mean = Compared(f"{claim.mean} mean", "", "", published, format_speedup(published), rounding)
-    if absent := [one for one in every if not one.is_measured]:
-        whys = {title: one.missing for title, found in parts.items() for one in found if not one.is_measured}
-        why = "; ".join(dict.fromkeys(whys.values())) if len(absent) == len(every) else _by_reason(whys)
-        return replace(mean, missing=why, may_come=all(one.may_come for one in absent))
+    if absent := {title: one for title, found in parts.items() for one in found if not one.is_measured}:
+        whys = {title: one.missing for title, one in absent.items()}
+        why = "; ".join(dict.fromkeys(whys.values())) if len(whys) == len(parts) else _by_reason(whys)
+        return replace(mean, missing=why, may_come=all(one.may_come for one in absent.values()))
     return replace(
         mean,
         pairs=tuple(pair for one in every for pair in one.pairs),

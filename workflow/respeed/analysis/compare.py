@@ -1,16 +1,13 @@
 """Rounds beside others of the same cells: what became faster or slower beyond its interval."""
 
-import statistics
 from collections.abc import Mapping
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import RATIO_LEVEL, Estimate, estimate_ratio, verdict_of
+from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, verdict_of
 from respeed.analysis.rounds import key_of, number_sessions, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
@@ -71,9 +68,6 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
     A speedup is the seconds of A over those of B, with an interval at `RATIO_LEVEL`. Where both have rounds in the same
     sessions of one source, these are compared; if not, the interval includes what sessions differ by.
 
-    The speedup of a table is the geometric mean of those of its cells, and so are the ends of its interval. It is no
-    narrower than those of the cells: a slow day makes all of them slow, and many cells do not average that out.
-
     Raises
     ------
     UserError
@@ -90,7 +84,7 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
         "a": _describe(a),
         "b": _describe(b),
         "confidence": RATIO_LEVEL,
-        "tables": [_sum_up([*mine]) for _, mine in groupby(found, itemgetter("paper", "experiment"))],
+        "cells": found,
         "only_a": ["/".join(key) for key in in_a if key not in in_b],
         "only_b": ["/".join(key) for key in in_b if key not in in_a],
     }
@@ -99,8 +93,8 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     """Return what the rounds of a side are of."""
     names = ("source", "machine", "session", "commit", "library")
-    told = {name: sorted(filter(lambda one: one != "", rounds[name].unique().tolist())) for name in names}
-    return told | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
+    several = {name: sorted({*rounds[name]} - {""}) for name in names}
+    return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
 
 
 def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dict[str, Any]:
@@ -119,12 +113,3 @@ def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dic
         **(ratio.columns("speedup") if ratio else dict.fromkeys(SPEEDUP)),
         "verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together,
     }  # fmt: skip
-
-
-def _sum_up(cells: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a table with the geometric mean of its cells' speedups."""
-    known = [cell for cell in cells if cell["speedup_low"]]
-    mean = Estimate(*(statistics.geometric_mean(cell[name] for cell in known) for name in SPEEDUP)) if known else None
-    shown = mean.columns("speedup") | {"verdict": verdict_of(mean)[0]} if mean else dict.fromkeys([*SPEEDUP, "verdict"])
-    place = {name: cells[0][name] for name in ("paper", "experiment")}
-    return {**place, **shown, "averaged": len(known), "cells": cells}

@@ -5,6 +5,7 @@ Nothing of this was measured, is written to a table, or stands beside a measured
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -16,12 +17,12 @@ from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Datasheet
 from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 from respeed.records import case_key
-from respeed.text import format_speedup
 
 # Bytes of a number as a data sheet's GB/s count them. (What is measured here counts at least 4, on both sides.)
 BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 # GFLOP/s of a product by precision, and GB/s of the memory, of each architecture that published rows are of.
 Rates = Mapping[str, tuple[Mapping[str, float], float]]
+UNMEASURED = Samples(make_frame([], "rounds"))
 
 
 def rates_of(cpu: Datasheet) -> Rates:
@@ -39,36 +40,41 @@ def measured_rates(cells: pd.DataFrame) -> Rates:
     }
 
 
-def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[tuple[str, str]]:
-    """Yield what each claim of a paper says, and the speedups that it would come to, in words.
+def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[str, Any]]:
+    """Yield for each claim of a paper the speedups that it would come to.
 
     A speedup is that of two bounds, of the fastest base over the row, each in the precision of the published row and of
-    the algorithm that it ran. Only claims of a GPU over a CPU have one.
+    the algorithm that it ran. Only claims of a GPU over a CPU have one. A mean is of all its claims, or there is none.
+
+    Yields
+    ------
+    dict
+        What the claim `says`, the `lowest` and `highest` speedup or None, of how many `cases` it is known, of how many
+        `all_cases`, and what is `published`.
     """
     counts = count([case for one in paper.experiments.values() for case in one.cases])
     for claim in paper.claims.values():
-        cases = compare_claim(claim, paper, {}, Samples(make_frame([], "rounds")))
-        members = [paper.claims[name] for name in claim.of]
-        found = [bound for one in members or [claim] for bound in _predict(one, paper, rates, counts)]
-        if members:  # a mean is of all, or there is none
-            whole = len(found) == len(members)
-            found = [estimate_mean([Estimate(one) for one in found], claim.mean).value] if whole else []
-        text = " to ".join(dict.fromkeys(format_speedup(end(found)) for end in (min, max) if found))
-        some = f" ({len(found)} of {len(cases)} cases)" * (len(found) < len(cases))
-        published = f"; published {say_published(cases)}" * any(one.published for one in cases)
-        none = "not predicted: it compares no GPU with a CPU, or its work or a rate is not known"
-        yield claim.says, f"predicted {text}{some}{published}" if found else none
+        found = _predict(claim, paper, rates, counts)
+        known = [one for one in found if one > 0]
+        yield {
+            "says": claim.says, "lowest": min(known, default=None), "highest": max(known, default=None),
+            "cases": len(known), "all_cases": len(found),
+            "published": say_published(compare_claim(claim, paper, {}, UNMEASURED)),
+        }  # fmt: skip
 
 
-def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> Iterator[float]:
-    """Yield the speedups that a claim of a GPU over a CPU would come to, of each case that one is known of."""
-    if paper.rows[claim.row].is_cpu or not all(paper.rows[name].is_cpu for name in claim.over):
-        return
-    for one in compare_claim(claim, paper, {}, Samples(make_frame([], "rounds"))):
+def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[float]:
+    """Return the speedups that a claim of a GPU over a CPU would come to, by case; NaN of one that none is known of."""
+    if claim.of:
+        every = [one for name in claim.of for one in _predict(paper.claims[name], paper, rates, counts)]
+        return [estimate_mean([Estimate(one) for one in every], claim.mean).value]
+    found = []
+    for one in compare_claim(claim, paper, {}, UNMEASURED):
         names = claim.row, *claim.over
         row, *bases = (published_bound(paper, claim.experiment, one.case, name, rates, counts) for name in names)
-        if (known := [base for base in bases if base > 0]) and row > 0:
-            yield min(known) / row
+        is_gpu_over_cpu = not paper.rows[claim.row].is_cpu and all(paper.rows[name].is_cpu for name in claim.over)
+        found.append(min((base / row for base in bases if base > 0 and is_gpu_over_cpu), default=math.nan))
+    return found
 
 
 def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: Rates, counts: Counts) -> float:

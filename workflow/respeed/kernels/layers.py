@@ -223,25 +223,6 @@ def copy(out: np.ndarray, source: np.ndarray) -> None:
         out[i] = source[i]
 
 
-@compiled_parallel
-def filter_image(out: np.ndarray, image: np.ndarray, weights: np.ndarray) -> None:
-    """Compute out_ij <- sum over p, q of weights_pq image_(i+p-r)(j+q-r), which is 0 outside of it.
-
-    `out` and `image` are (m, n), `weights` (2 r + 1, 2 r + 1).
-    """
-    (m, n), side = image.shape, weights.shape[0]
-    r = side // 2
-    for i in prange(m):
-        o = out[i]
-        o[:] = 0
-        for p in range(max(0, r - i), min(side, m + r - i)):
-            for q in range(side):
-                w, first, last = weights[p, q], max(0, r - q), min(n, n + r - q)
-                x = image[i + p - r, first + q - r : last + q - r]
-                for j in range(last - first):
-                    o[first + j] += w * x[j]
-
-
 def _sigmoids(out: np.ndarray) -> None:
     """Compute out <- sigmoid(out), (n,)."""
     for i in prange(out.shape[0]):

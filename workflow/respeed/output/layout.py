@@ -3,7 +3,7 @@
 What is said of a result in words is made here, by rules, and nowhere else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pandas as pd
 
 from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
-from respeed.analysis.claims import NOT_TESTABLE, count_results, make_claims
-from respeed.analysis.columns import TABLES, make_frame, rows_of
+from respeed.analysis.claims import NOT_TESTABLE, count_results
+from respeed.analysis.columns import TABLES, rows_of
 from respeed.analysis.controls import count_controls, say_failed
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW
@@ -236,9 +236,9 @@ def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> 
     The farthest are named.
     """
     odd = cells[cells["unexpected"] != ""].assign(over=cells["seconds"] / cells["expected_seconds"])
-    odd["is_slow"] = odd["over"] > 1
-    for (machine, is_slow, why), mine in odd.groupby(["machine", "is_slow", "unexpected"], sort=False):
-        farthest = mine.sort_values("over", ascending=not bool(is_slow), kind="stable")
+    for (machine, why), mine in odd.groupby(["machine", "unexpected"], sort=False):  # a reason is of slow ones, or fast
+        is_slow = bool(mine["over"].iloc[0] > 1)
+        farthest = mine.sort_values("over", ascending=not is_slow, kind="stable")
         named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 2)}x)" for one in rows_of(farthest)]
         more = [f"{len(named) - NAMED} more (cells.csv)"] * (len(named) > NAMED)
         where = f" on {machine}" if len(shown.machines) > 1 else ""
@@ -461,24 +461,6 @@ def lay_out_machine(shown: Shown, machine: str) -> Table:
     return Table(shown.describe(machine), caption, frame, head="Fact")
 
 
-def lay_out_said(paper: Paper) -> Table:
-    """Return a line for each claim before anything is measured: the printed numbers, the test, and what it compares."""
-    nothing = make_frame([{"machine": PAPER}], "cells"), Samples(make_frame([], "rounds"))
-    judged = make_claims(*nothing, {paper.name: paper})
-    published = judged[judged["case"] == ""].set_index("claim")["published"]
-    about = [*paper.claims.values()]
-    sides = (" over ".join(filter(None, [one.row, " or ".join(one.over), one.over_case])) for one in about)
-    fields = {
-        "Published": _words(published[one.name] or NOTHING for one in about),
-        "Test": _words(one.test for one in about),
-        "Of": _words(
-            join_words([*one.of]) or f"{one.experiment}: {side}" for one, side in zip(about, sides, strict=True)
-        ),
-    }
-    lines = pd.DataFrame([("", "claim", one.says) for one in about], columns=LINE)
-    return Table("Claims", "", with_fields(lines, fields), head="Claim")
-
-
 def lay_out_protocol(paper: Paper) -> Table:
     """Return what is known of how a paper measured, and how well."""
     groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
@@ -494,16 +476,6 @@ def lay_out_protocol(paper: Paper) -> Table:
 # What a reviewer asks for.
 
 
-def lay_out_steps(shown: Shown, paper: Paper) -> Table:
-    """Return of each table that was measured the command that repeats it, and how long it took."""
-    rounds = shown.table("rounds", paper=paper.name)
-    of = {name: mine for name in paper.experiments if len(mine := rounds[rounds["experiment"] == name])}
-    commands = [f"./run respeed measure --only {paper.name}/{name}" for name in of]
-    fields = {"Command": _words(commands), "Took": _words(map(say_time, of.values()))}
-    lines = pd.DataFrame([("", "ours", paper.experiments[name].title) for name in of], columns=LINE)
-    return Table("Tables one by one", reference(paper), with_fields(lines, fields), head="Table")
-
-
 def say_time(rounds: pd.DataFrame) -> str:
     """Return how long rounds took on each machine; what several tables show counts once."""
     once = rounds.drop_duplicates(["machine", "profile", "started", "wall_seconds"])
@@ -511,20 +483,12 @@ def say_time(rounds: pd.DataFrame) -> str:
     return join_words([f"{in_words(seconds)} on {machine}" for machine, seconds in took.items()])
 
 
-def lay_out_untimed(shown: Shown, paper: Paper) -> Table:
+def count_untimed(shown: Shown, paper: Paper) -> pd.DataFrame:
     """Return how many cells of each table have no time on a machine, and why."""
     cells = shown.table("cells", paper=paper.name)
     places = ["machine", "experiment", "status", "reason"]
     counts = cells[cells["seconds"].isna()].groupby(places, sort=False).size().reset_index(name="cells")
-    counts = counts.sort_values("machine", key=lambda names: names.map(shown.machines.index), kind="stable")
-    titles = {name: one.title for name, one in paper.experiments.items()}
-    lines = counts.assign(group=counts["machine"], look="ours", label=counts["experiment"].map(titles))
-    fields = {name.capitalize(): _words(counts[name]) for name in ("cells", "status", "reason")}
-    return Table("Cells without a time", "a cell is a case on a row", with_fields(lines, fields), head="Table")
-
-
-def _words(texts: Iterable[Any]) -> list[Value]:
-    return [Value(str(text), kind="words") for text in texts]
+    return counts.sort_values("machine", key=lambda names: names.map(shown.machines.index), kind="stable")
 
 
 # What pages are made of.

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.cells import reference
-from respeed.analysis.columns import TABLES, make_frame
+from respeed.analysis.claims import compare_claim, say_published
+from respeed.analysis.columns import TABLES, make_frame, rows_of
+from respeed.analysis.speedups import Samples
 from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
+    count_untimed,
     front,
     lay_out_cost,
     lay_out_machine,
     lay_out_machines,
     lay_out_published,
-    lay_out_said,
-    lay_out_steps,
-    lay_out_untimed,
     say_time,
     section,
 )
@@ -50,8 +50,8 @@ def make_review(shown: Shown) -> str:
     """
     papers, rounds = [], shown.table("rounds")
     for paper in shown.papers.values():
-        tables = {"steps": lay_out_steps(shown, paper), "untimed": lay_out_untimed(shown, paper)}
-        written = {name: to_markdown(table) if len(table.frame) else "" for name, table in tables.items()}
+        took = {str(name): say_time(mine) for name, mine in rounds[rounds["paper"] == paper.name].groupby("experiment")}
+        written = {"took": took, "untimed": list(rows_of(count_untimed(shown, paper)))}
         papers.append((front(shown, paper, to_markdown) | written, paper))
     machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
     told = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
@@ -62,9 +62,12 @@ def make_review(shown: Shown) -> str:
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables as its files alone say them, to proofread: Markdown."""
     shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
-    tables = [lay_out_said(paper), *(lay_out_published(shown, paper, one) for one in paper.experiments.values())]
-    head = f"# {paper.title}\n\n{reference(paper)}\n\n{paper.claim}\n"
-    return "\n".join([head, *(to_markdown(table) for table in tables if len(table.frame))])
+    nothing, claims = Samples(make_frame([], "rounds")), paper.claims
+    published = {name: say_published(compare_claim(one, paper, {}, nothing)) for name, one in claims.items()}
+    laid_out = (lay_out_published(shown, paper, one) for one in paper.experiments.values())
+    tables = [to_markdown(table) for table in laid_out if len(table.frame)]
+    page = templates(escape_markdown).get_template("paper.jinja")
+    return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
 
 
 def make_front(shown: Shown) -> str:

@@ -33,7 +33,7 @@ from respeed.schedule.rows import LADDER_BACKEND, Row, climb
 FEW = 4
 # The first table, and everything that is not spare; what is spare comes after these.
 FIRST, USUAL = 0, 1
-# To count the layers of all nets of all papers takes 40 s. What waits would wait for ever.
+# To count the layers of all nets of all papers takes 10 s. What waits would wait for ever.
 COUNT_SECONDS = 600.0
 
 
@@ -280,14 +280,14 @@ def count_cases(cases: Collection[Case]) -> Counts:
     They are counted in a process of their own: to import the workloads takes seconds, and runs what somebody dropped
     in. So each is counted once, until the workload's file changes. What cannot be counted is NaN.
     """
-    asked, folder = {case_key(one.workload, one.parameters): one for one in cases}, private_folder("counts")
-    names = {key: hashlib.sha256(f"{_file_digest(one.workload)} {key}".encode()) for key, one in asked.items()}
-    files = {key: folder / f"{name.hexdigest()[:32]}.json" for key, name in names.items()}
-    if missing := [key for key, path in files.items() if not path.exists()]:
-        told = json.dumps([(asked[key].workload, asked[key].parameters) for key in missing])
+    asked = {f"{_file_digest(one.workload)} {case_key(one.workload, one.parameters)}": one for one in cases}
+    path = private_folder("counts") / "counts.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if missing := [name for name in asked if name not in known]:
+        told = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
         with contextlib.suppress(subprocess.SubprocessError, ValueError):
             run = subprocess.run(command, input=told, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
-            for key, counts in zip(missing, json.loads(run.stdout), strict=True):
-                write_text(files[key], json.dumps(counts))
-    return {key: tuple(json.loads(path.read_text(encoding="utf-8"))) for key, path in files.items() if path.exists()}
+            known.update(zip(missing, json.loads(run.stdout), strict=True))
+            write_text(path, json.dumps(known))
+    return {case_key(one.workload, one.parameters): known[name] for name, one in asked.items() if name in known}

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -141,7 +142,7 @@ class RepeatedProduct(Workload):
 
     tests: ClassVar = {"times": (2, 3)}
 
-    @property
+    @cached_property
     def product(self) -> Matmul:
         """Return one of the products."""
         return Matmul(m=self.side, k=self.side, n=self.side)
@@ -152,15 +153,13 @@ class RepeatedProduct(Workload):
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Multiply, again and again."""
-        product = self.product
         for _ in range(self.times):
-            product.torch(a, row)
+            self.product.torch(a, row)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Multiply by SciPy's BLAS, again and again."""
-        product = self.product
         for _ in range(self.times):
-            product.numpy(a, row)
+            self.product.numpy(a, row)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare C, which the last product has left."""
