@@ -13,6 +13,7 @@ from respeed.inputs.registry import runs
 from respeed.measure.case import make_bench, measure_case
 from respeed.measure.order import Asked
 from respeed.model import Case
+from respeed.workloads.matmul import Matmul
 from tests.conformance.programs import ODD, Place, build, case_of, make, name_of, numbers_of, steps
 from tests.orders import order_of
 
@@ -82,6 +83,29 @@ def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any)
     assert made.why_plain() is None
     graph()
     np.testing.assert_array_equal(made.host(out), 16)
+
+
+@pytest.mark.usefixtures("provokes")
+def test_a_step_that_a_library_must_have_seen_at_its_size_is_done_once_undone_and_captured(
+    made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by cuDNN, which has no algorithm within a capture for what it was never asked for outside of one."""
+    case, known, step = case_of("matmul", "odd", beta=0.5), [], Matmul.torch
+
+    def choosy(self: Matmul, a: Any, row: Any) -> None:
+        if torch.cuda.is_current_stream_capturing() and not known:
+            raise RuntimeError("FIND was unable to find an engine to execute this computation")
+        known.append(torch.cuda.current_stream())
+        step(self, a, row)
+
+    monkeypatch.setattr(Matmul, "torch", choosy)
+    graphs = build(made, case)
+    assert made.why_plain() is None
+    assert [*{*known}] == [made._graphs._stream]
+    monkeypatch.undo()
+    with made._graphs.none():
+        plain = build(made, case)
+    assert_same(numbers_of(steps(graphs, 3)), numbers_of(steps(plain, 3)), is_net=False)
 
 
 @pytest.mark.usefixtures("provokes")

@@ -94,8 +94,11 @@ class Backend(ABC):
         """Return the step on so many threads; NotMeasurable where that cannot be."""
         raise NotMeasurable("the threads of this library cannot be limited for a step")
 
-    def captured(self, step: Step, *, by_autograd: bool = False) -> Step:
-        """Return the step, or what does the same by one request to the device."""
+    def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
+        """Return the step, or what does the same by one request to the device.
+
+        Where there is an `undo`, the step may be done once before, and is then undone by it.
+        """
         return step
 
     def why_plain(self) -> str | None:
@@ -130,6 +133,8 @@ class Program:
         self.framework = "program" if hasattr(workload, "program") else backend.framework
         self.inputs = workload.arrays(np.random.default_rng(seed))
         self.count = 0
+        # What a step begins with, and leaves for the next one.
+        self._kept = {*workload.learned, *workload.state, *workload.handed_on}
         self._given: dict[str, Any] = {}
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
@@ -175,7 +180,7 @@ class Program:
             if workload.threads:
                 steps[name] = backend.limited(step, workload.threads)
             elif name in captured:
-                steps[name] = backend.captured(step, by_autograd=workload.by_autograd)
+                steps[name] = backend.captured(step, by_autograd=workload.by_autograd, undo=self._undo)
         return steps
 
     def _do(self, part: str) -> None:
@@ -196,15 +201,22 @@ class Program:
         for part in self.parts.values():
             part()
 
+    def _undo(self) -> None:
+        """Undo the first step: what it begins with is once more as it was drawn, and all that it writes is NaN."""
+        for name, values in self.inputs.items():
+            if name in self._kept:
+                self._write(name, values)
+            elif isinstance(values, Zeros) and name in vars(self.arrays):
+                self._write(name, np.nan)
+
     def begin_anew(self) -> None:
         """Draw all inputs anew but what a step begins with, and make all that it writes NaN: before the last check.
 
         What is right afterwards was computed by the next step, from what it was given.
         """
-        workload, fresh = self.workload, self.workload.arrays(np.random.default_rng(self.seed + 1))
-        kept = {*workload.learned, *workload.state, *workload.handed_on}
+        fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
         for name, values in fresh.items():
-            if name in kept:
+            if name in self._kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
             elif name not in vars(self.arrays):
                 continue  # it is prepared in another form: it stays what it was

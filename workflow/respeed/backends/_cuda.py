@@ -39,8 +39,13 @@ class Graphs:
             self._pool = torch.cuda.graph_pool_handle()
             self._note(error)
 
-    def captured(self, step: Step, *, by_autograd: bool) -> Step:
-        """Return the step as a graph; the step itself where it cannot be captured, which `why_plain` then tells."""
+    def captured(self, step: Step, *, by_autograd: bool, undo: Step | None) -> Step:
+        """Return the step as a graph; the step itself where it cannot be captured, which `why_plain` then tells.
+
+        A library may have to try its algorithms at this size first, which no capture allows: cuDNN has found none then.
+        So what was not captured is done once on the stream of captures, undone by `undo`, and captured again. A net has
+        done so itself: its statistics of batches could not be undone.
+        """
         if not self._wanted:
             return step
         if by_autograd and torch.version.hip:
@@ -52,11 +57,22 @@ class Graphs:
         except NotMeasurable:
             raise
         except Exception as error:  # of any library: the step itself says whether it is more than the capture
-            self._note(error)
             # Versions differ in what the allocator then knows of the pool; and before 2.14 nothing may draw after a
             # capture that was broken off until one ends well.
             self._begin_pool()
-            return step
+            if by_autograd or not undo:
+                self._note(error)
+                return step
+        self._do_once(step)
+        undo()
+        return self.captured(step, by_autograd=by_autograd, undo=None)
+
+    def _do_once(self, step: Step) -> None:
+        """Do the step on the stream of captures, and wait for it."""
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream):
+            step()
+        torch.cuda.synchronize(self._device)
 
     def _capture(self, step: Step) -> Step:
         """Return the step as a graph, which each call runs.

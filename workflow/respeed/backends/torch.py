@@ -264,9 +264,9 @@ class OnCuda(OnAccelerator):
             return reason
         return "triton"
 
-    def captured(self, step: Step, *, by_autograd: bool = False) -> Step:
+    def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
         """Return the step as a graph; the step itself, and the reason to `why_plain`, where it cannot be one."""
-        return self._graphs.captured(step, by_autograd=by_autograd)
+        return self._graphs.captured(step, by_autograd=by_autograd, undo=undo)
 
     def busy(self) -> bool:
         """Return whether something that was asked of the device is still to be done, without waiting for it."""

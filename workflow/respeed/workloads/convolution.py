@@ -37,18 +37,11 @@ class Convolution(Workload):
         shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
 
-    def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Have cuDNN choose its algorithm for this size, which it cannot do while a step is captured."""
-        self._filtered(a)
-
     def torch(self, a: Arrays, row: Row) -> None:
         """Filter by oneDNN, cuDNN, MIOpen, as a layer of one channel, and copy the result to its place."""
-        a.out.copy_(self._filtered(a))
-
-    def _filtered(self, a: Arrays) -> Any:
         from torch.nn.functional import conv2d
 
-        return conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0]
+        a.out.copy_(conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0])
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
         """Refuse rows of more threads."""

@@ -169,6 +169,10 @@ class RepeatedProduct(Workload):
         """Count those of every product."""
         return self.times * self.product.flops()
 
+    def traffic_bytes(self) -> float:
+        """Count those of every product, as if none found its matrices in a cache."""
+        return self.times * self.product.traffic_bytes()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SparseMatmul(Workload):
