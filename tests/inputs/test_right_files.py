@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from respeed.analysis.cells import reference, rows_beside
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import Price, Profile, Told
+from respeed.inputs.machines import Notes, Price, Profile
 from respeed.inputs.papers import load_paper
 from respeed.inputs.reader import json_schema, read_yaml
 from respeed.model import UNITS, Paper
@@ -21,7 +21,7 @@ from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
 # The models of the files that people write; `./run python -m tests.inputs.test_right_files` writes their schemas.
-FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Told, "paper": Paper}
+FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Notes, "paper": Paper}
 NUMBERS = st.floats(1e-6, 1e9)
 WRITTEN = {
     "config": [ROOT / "config.yaml"],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from respeed.machine.process import FIXED, INHERITED, PREFIXES, THREADS, TOLD, child_environment, telling_environment
+from respeed.machine.process import FIXED, INHERITED, PREFIXES, THREADS, NAMED, child_environment, telling_environment
 from respeed.machine.software import library_name
 from tests.measure.test_turn import FOREIGN
 
@@ -15,7 +15,7 @@ KEPT_OUT = {
 
 
 def test_of_a_foreign_environment_only_places_and_devices_reach_the_measuring_process() -> None:
-    kept = dict.fromkeys([*TOLD, *INHERITED, *(f"{prefix}ANY" for prefix in PREFIXES)], "anything")
+    kept = dict.fromkeys([*NAMED, *INHERITED, *(f"{prefix}ANY" for prefix in PREFIXES)], "anything")
     found = child_environment(2, dict.fromkeys(KEPT_OUT, "1") | FOREIGN | kept)
     assert found == {"LC_ALL": "POSIX"} | kept | dict.fromkeys(THREADS, "2") | FIXED
     assert not KEPT_OUT & {*found}

@@ -12,7 +12,7 @@ from pypdf import PdfReader
 
 from respeed import output
 from respeed.analysis.columns import load_table
-from respeed.inputs.machines import Price, Told
+from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables, load_shown
 from respeed.paths import write_text
 from respeed.report import build_report
@@ -37,9 +37,9 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Tell:
 
     def tell(**prices: float) -> None:
         told = {
-            f"box-{name[1:]}": Told(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
+            f"box-{name[1:]}": Notes(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
             for name, per_hour in prices.items()
-        } | {"box-02": Told("box-02")}
+        } | {"box-02": Notes("box-02")}
         monkeypatch.setattr(output, "told_shown", lambda: told)
 
     return tell

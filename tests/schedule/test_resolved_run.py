@@ -11,7 +11,7 @@ import pytest
 
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import Told
+from respeed.inputs.machines import Notes
 from respeed.records import write_description
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
@@ -30,7 +30,7 @@ def on_nodes(**settings: Any) -> Run:
 
 
 def test_a_machines_file_says_which_rows_it_has_and_a_run_names_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"far": Told("far", profiles=("gpu", "gpu-fp64")), "near": None}
+    told = {"far": Notes("far", profiles=("gpu", "gpu-fp64")), "near": None}
     monkeypatch.setattr(runs, "told_of", told.get)
 
     def profiles(**settings: str) -> Config:

@@ -199,10 +199,10 @@ def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed
 def test_a_program_that_takes_more_cpus_than_its_row_has_no_time() -> None:
     runner = program.Runner(program.Program(program={"paper": "", "command": ["true"]}), 1, "fp32", seed=1)
     runner._runs.append(program.Run("", 1.04, 0.0))
-    assert runner.told(1, 1.0) == 1.0
+    assert runner.own_seconds(1, 1.0) == 1.0
     runner._runs.append(program.Run("", 1.3, 0.0))
     with pytest.raises(WrongResult, match=r"took the time of 1\.3 CPUs, 1 asked"):
-        runner.told(1, 1.0)
+        runner.own_seconds(1, 1.0)
 
 
 def test_a_program_sees_the_device_of_its_row_alone_and_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

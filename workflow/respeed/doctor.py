@@ -10,7 +10,7 @@ from tabulate import tabulate
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES, told_of
+from respeed.inputs.machines import PROFILE_FILES, notes_of
 from respeed.machine import machine_slug
 from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, usable_cores
 from respeed.machine.devices import cpu_counters, device_facts, missing_device
@@ -71,8 +71,8 @@ def _facts(name: str) -> Iterator[Finding]:
     yield Finding("BLAS of SciPy", library_label(scipy_library()))
     counters, why_not = cpu_counters()
     yield Finding("energy", ", ".join(counter.domain for counter in counters) or f"not measured: {why_not}")
-    price = told.price if (told := told_of(name)) else None
-    yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is told")
+    price = notes.price if (notes := notes_of(name)) else None
+    yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is noted")
 
 
 def _cpu() -> Iterator[Finding]:
@@ -111,11 +111,11 @@ def _programs() -> Iterator[Finding]:
 def _devices() -> Iterator[Finding]:
     """Tell what NVIDIA's driver says of its devices, and how a moment's trial of each kind of row ended."""
     for facts in device_facts():
-        told = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
+        texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
         limit, usual = (facts.get(key, 0.0) for key in ("power_limit_watts", "default_power_limit_watts"))
         advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}" if 0 < limit < usual else ""
         advice = "end the other programs on it, or measure later" if facts.get("processes") else advice
-        yield Finding(facts.get("name", "NVIDIA GPU"), ", ".join(told), advice)
+        yield Finding(facts.get("name", "NVIDIA GPU"), ", ".join(texts), advice)
     rows = [one for one in PROFILE_FILES.load_all(chosen=()).values() if not (one.is_cpu or one.optional)]
     for backend, device in dict.fromkeys((one.backend, one.device) for one in rows if not missing_device(one.device)):
         answer = probe_device(backend, device, anew=True)

@@ -63,8 +63,8 @@ PAGE_FAULT_SECONDS = 1.2e-6
 MAX_PAGE_FAULT_SHARE = 0.01
 
 # Why NVML says that a device's clock is lower than it might be (nvml.h, nvmlClocksEventReason*). What a device is like
-# all the time, a power cap or a fan too weak for it, is a fact of it, and told; what comes and goes with the air around
-# it, or with who else draws power, disturbs.
+# all the time, a power cap or a fan too weak for it, is a fact of it that is reported; what comes and goes with the air
+# around it, or with who else draws power, disturbs.
 POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
 REASONS = {
     POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
@@ -80,7 +80,7 @@ Sample = Annotated[float, Field(ge=LEAST_SECONDS, le=1e8)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Whole = Annotated[int, Field(ge=1, le=2**53)]
 DeviceFact = Annotated[str, Field(pattern="^(sm_mhz|highest_sm_mhz|watts|celsius|reasons)$")]
-Told = Annotated[float, Field(ge=0, le=1e6)]
+Reading = Annotated[float, Field(ge=0, le=1e6)]
 
 
 @checked(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
@@ -113,15 +113,15 @@ class Block:
     probe_seconds : tuple of float
         The reference product before and after the block.
     run_delay_seconds, threads_ran, minor_faults, quota_throttles, clock_throttles
-        What the kernel told of the time of the block.
+        What the kernel says of the time of the block.
     part_seconds : tuple of tuple of float
         Of a step that is timed in parts, as many samples of each part as `sample_seconds`, which is their sum.
     joules : dict of float
-        What each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty where that is not told.
+        What each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty where that is not known.
     ahead : bool or None
         Whether the device still had work when the host had asked for the whole block: then no launch came too late.
     device : tuple of dict
-        What NVML told of the device before the block and after it, each as far as it told; `reasons` are bits of
+        What NVML says of the device before the block and after it, each as far as it is known; `reasons` are bits of
         REASONS.
     """
 
@@ -135,7 +135,7 @@ class Block:
     clock_throttles: Count | None
     part_seconds: tuple[tuple[Seconds, ...], ...] = ()
     joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
-    device: Annotated[tuple[dict[DeviceFact, Told], ...], Field(max_length=2)] = ()
+    device: Annotated[tuple[dict[DeviceFact, Reading], ...], Field(max_length=2)] = ()
     ahead: bool | None = None
 
     @property
@@ -169,13 +169,13 @@ def quiet_probe(probes: list[float]) -> float:
 
 
 def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
-    """Return the bits of DISTURBING that a device told of at both ends of every block in most rounds of a case.
+    """Return the bits of DISTURBING that a device reports at both ends of every block in most rounds of a case.
 
     The device is like that then, and no block is disturbed by it. `rounds` are the blocks of each round of a session:
     rounds are counted and not blocks, as a disturbed round has more of these.
     """
-    told = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
-    lasting = [all(reasons & bits for reasons in one) * bits for one in told if one for bits in DISTURBING]
+    readings = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
+    lasting = [all(reasons & bits for reasons in one) * bits for one in readings if one for bits in DISTURBING]
     return sum(bits for bits in DISTURBING if 2 * lasting.count(bits) > len(rounds))
 
 
@@ -211,11 +211,11 @@ def contamination(
         causes.append("clocks throttled")
     if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
         causes.append("page faults")
-    there = [reasons_of(told) & ~steady for told in block.device]
+    there = [reasons_of(reading) & ~steady for reading in block.device]
     causes += [cause for bits, cause in DISTURBING.items() if any(reasons & bits for reasons in there)]
     return causes
 
 
-def reasons_of(told: Mapping[str, float]) -> int:
-    """Return the bits of REASONS that a device told."""
-    return int(told.get("reasons", 0))
+def reasons_of(reading: Mapping[str, float]) -> int:
+    """Return the bits of REASONS that a device reports."""
+    return int(reading.get("reasons", 0))

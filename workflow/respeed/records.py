@@ -27,7 +27,7 @@ from pydantic_core import PydanticCustomError
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded
 from respeed.paths import NAME, records_folder, write_json
-from respeed.protocol import LEAST_SECONDS, Block, Count, Seconds, Told, Warmup, Whole
+from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, printable
 
 # The version of what is written. A file of another one cannot be used.
@@ -138,8 +138,8 @@ class Accelerator(Facts):
 
     name: str | None = None
     driver: str | None = None
-    power_limit_watts: Told | None = None
-    default_power_limit_watts: Told | None = None
+    power_limit_watts: Reading | None = None
+    default_power_limit_watts: Reading | None = None
 
 
 class Library(Facts):

@@ -14,7 +14,7 @@ from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
 from respeed.analysis.why import make_why
-from respeed.inputs.machines import Profile, Told
+from respeed.inputs.machines import Notes, Profile
 from respeed.model import Paper
 from respeed.records import Description, read_description, read_machines
 
@@ -44,17 +44,17 @@ def make_tables(
     smoke: bool,
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
-    told: Mapping[str, Told],
+    notes: Mapping[str, Notes],
     only: Collection[str] = (),
     count: Count | None = None,
 ) -> Tables:
     """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them.
 
-    `told` is what is told of machines, as their price; `count` counts what cases do that were not measured yet.
+    `notes` are what people note of machines, as their price; `count` counts what cases do that were not measured yet.
     """
     descriptions, facts = dict[str, Description](), list[dict[str, str]]()
     frames = [read_rounds([], papers)]
-    prices = {machine: one.price for machine, one in told.items() if one.price}
+    prices = {machine: one.price for machine, one in notes.items() if one.price}
     # One machine's records at a time: a hundred machines' are gigabytes.
     for machine, records in read_machines(smoke, only):
         mine, description = read_rounds(records, papers), read_description(machine, smoke)

@@ -109,8 +109,8 @@ def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
 
     They are over the rounds that counted the same domains as the last one that tells.
     """
-    told = rounds[rounds["joules"].notna()]
-    alike = told[told["energy_of"] == told.groupby(CELL)["energy_of"].transform("last")]
+    metered = rounds[rounds["joules"].notna()]
+    alike = metered[metered["energy_of"] == metered.groupby(CELL)["energy_of"].transform("last")]
     by_cell = alike.groupby(CELL)
     found = by_cell.agg(watts=("watts", "median"), energy_of=("energy_of", "last"))
     found[["joules", "joules_low", "joules_high"]] = estimate_cells(alike["joules"], by_cell.ngroup()).to_numpy()

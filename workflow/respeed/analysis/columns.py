@@ -67,15 +67,15 @@ class Table:
 
 
 def _declared() -> dict[str, Table]:
-    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    shared = told.pop("shared")
+    declared = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    shared = declared.pop("shared")
     return {
         name: Table(
             table["row"],
             tuple(table["key"]),
             {column: Column(*(facts or shared[column])) for column, facts in table["columns"].items()},
         )
-        for name, table in told.items()
+        for name, table in declared.items()
     }
 
 

@@ -298,11 +298,11 @@ def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
     found = [_trimmed_mean(one) for one in sessions]
     means, variances, freedoms = (np.array(column) for column in zip(*found, strict=True))
     sizes = np.array([len(one) for one in sessions])
-    told = sizes > 1  # a session of one round has no spread of its own
-    if not told.any():
+    has_spread = sizes > 1  # a session of one round has no spread of its own
+    if not has_spread.any():
         return _Mean(float(weights @ means), math.nan, math.nan)
-    freedom = freedoms[told].sum()
-    spread = (freedoms * sizes * variances)[told].sum() / freedom
+    freedom = freedoms[has_spread].sum()
+    spread = (freedoms * sizes * variances)[has_spread].sum() / freedom
     return _Mean(float(weights @ means), float((weights**2 / sizes).sum() * spread), float(freedom))
 
 

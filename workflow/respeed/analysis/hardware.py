@@ -111,14 +111,14 @@ def _libraries(records: Iterable[Record]) -> list[str]:
 def _devices(records: Iterable[Record]) -> list[str]:
     """Return what each device was as its processes began: multiprocessors, power limit, driver."""
     found: dict[str, None] = {}
-    for told, torch in ((record.start.accelerator, record.start.backend) for record in records):
+    for device, torch in ((record.start.accelerator, record.start.backend) for record in records):
         texts = [f"{torch.multiprocessors} multiprocessors"] if torch and torch.multiprocessors else []
-        if told and told.power_limit_watts:
-            usual = told.default_power_limit_watts
-            by_default = f" ({usual:g} W by default)" if usual and usual != told.power_limit_watts else ""
-            texts.append(f"power limit {told.power_limit_watts:g} W{by_default}")
-        texts += [f"driver {told.driver}"] if told and told.driver else []
-        name = (told and told.name) or (torch and torch.accelerator)
+        if device and device.power_limit_watts:
+            usual = device.default_power_limit_watts
+            by_default = f" ({usual:g} W by default)" if usual and usual != device.power_limit_watts else ""
+            texts.append(f"power limit {device.power_limit_watts:g} W{by_default}")
+        texts += [f"driver {device.driver}"] if device and device.driver else []
+        name = (device and device.name) or (torch and torch.accelerator)
         found |= {f"{name}: {', '.join(texts)}": None} if texts else {}
     return list(found)
 
@@ -138,27 +138,27 @@ def _between_products(records: Iterable[Record]) -> list[str]:
     """Return what fused the work between products on each row of a device, or why nothing did."""
     found: dict[str, None] = {}
     for record in records:
-        told = record.start.backend and record.start.backend.elementwise
-        if told and told != "torch":  # where nothing could be fused, nothing is to be told
-            found[f"{record.start.profile.label}: {told}"] = None
+        fused_by = record.start.backend and record.start.backend.elementwise
+        if fused_by and fused_by != "torch":  # where nothing could be fused, there is nothing to say
+            found[f"{record.start.profile.label}: {fused_by}"] = None
     return list(found)
 
 
 def _clocks(records: Iterable[Record]) -> list[str]:
-    """At which clock each row on a device ran, and why at no higher one, as the device told after its blocks."""
+    """At which clock each row on a device ran, and why at no higher one, as the device said after its blocks."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for record in records:
         blocks = (block for result in record.results for block in result.blocks)
         rows[record.start.profile.label] += [block.device[-1] for block in blocks if block.device]
     lines = []
-    for label, told in rows.items():
+    for label, readings in rows.items():
         clocks, highest, watts, celsius = (
-            [one[fact] for one in told if fact in one] for fact in ("sm_mhz", "highest_sm_mhz", "watts", "celsius")
+            [one[fact] for one in readings if fact in one] for fact in ("sm_mhz", "highest_sm_mhz", "watts", "celsius")
         )
         of = f" of {max(highest):,.0f}" if highest else ""
         ran = [f"ran at {statistics.median(clocks):,.0f}{of} MHz (lowest {min(clocks):,.0f})"] if clocks else []
-        seen = {why: sum(bool(reasons_of(one) & bits) for one in told) for bits, why in REASONS.items()}
-        why = ", ".join(f"{name} after {count} of {len(told)} blocks" for name, count in seen.items() if count)
+        seen = {why: sum(bool(reasons_of(one) & bits) for one in readings) for bits, why in REASONS.items()}
+        why = ", ".join(f"{name} after {count} of {len(readings)} blocks" for name, count in seen.items() if count)
         most = [f"at most {max(found):,.0f} {unit}" for found, unit in ((watts, "W"), (celsius, "°C")) if found]
         if text := ", ".join([*ran, *most]):
             lines.append(f"{label} {text}{f': {why}' if why else ''}")

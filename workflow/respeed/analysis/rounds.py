@@ -211,7 +211,7 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
 def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
     """Return one case of a round.
 
-    `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady` what a device told of the case
+    `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady` what a device reports of the case
     throughout the session.
     """
     start, blocks = record.start, result.blocks
@@ -252,11 +252,11 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
 
 def low_clock(blocks: Iterable[Block]) -> str:
     """Return at which share of its highest clock a device ran, and why, if that is below LOW_CLOCK; else empty."""
-    told = [
+    readings = [
         block.device[-1] for block in blocks if block.device and {"sm_mhz", "highest_sm_mhz"} <= {*block.device[-1]}
     ]
-    share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in told]) if told else 1.0
-    whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in told)]
+    share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
+    whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
     return f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}" if share < LOW_CLOCK else ""
 
 

@@ -97,8 +97,8 @@ class Graphs:
 
     def why_plain(self) -> str | None:
         """Return why steps that were to be captured since this was last asked were not; None if all were."""
-        told, self._troubles = "; ".join(self._troubles), {}
-        return told or None
+        reasons, self._troubles = "; ".join(self._troubles), {}
+        return reasons or None
 
     @contextmanager
     def none(self) -> Iterator[None]:

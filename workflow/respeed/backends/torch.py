@@ -170,8 +170,8 @@ class TorchOnCpu(OnCpu, Torch):
 
 def _blas_of_torch() -> str:
     """Return the BLAS that torch was built with: on x86 MKL, on a Mac Accelerate, on ARM servers OpenBLAS."""
-    told, names = torch.__config__.show(), {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
-    return next((name for key, name in names.items() if f"BLAS_INFO={key}" in told), "torch's own BLAS")
+    built_with, names = torch.__config__.show(), {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
+    return next((name for key, name in names.items() if f"BLAS_INFO={key}" in built_with), "torch's own BLAS")
 
 
 class OnAccelerator(Torch):

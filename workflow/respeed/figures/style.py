@@ -58,7 +58,7 @@ LOOK: dict[Any, Any] = {
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
-# What matplotlib is told of a row's marks and lines.
+# What matplotlib is given for a row's marks and lines.
 Look = dict[str, Any]
 
 

@@ -86,7 +86,7 @@ class Config:
         if not isinstance(name, str):
             return name
         if "presets" not in info.data:
-            raise ValueError("")  # their mistakes are told
+            raise ValueError("")  # their mistakes are named elsewhere
         check_known("preset", name, info.data["presets"])
         instead = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
         return dataclasses.replace(info.data["presets"][name], **instead)
@@ -105,7 +105,7 @@ class Config:
     @classmethod
     def _check_experiments(cls, names: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
         if names and "papers" in info.data:
-            with contextlib.suppress(UserError):  # told where the paper is read
+            with contextlib.suppress(UserError):  # named where the paper is read
                 papers = load_papers(info.data["papers"]).values()
                 for name in names:
                     check_known("experiment", name, [table for paper in papers for table in paper.experiments])
@@ -160,7 +160,7 @@ def why_denied(case: Case) -> str | None:
     paper = case.parameters.get("program", {}).get("paper")
     if paper is None or paper in _allowed():
         return None
-    # The numbers of the case are left open, so that a table's cases are told once.
+    # The numbers of the case are left open, so that a table's cases are named once.
     texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
     words = (command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES)
     shown = (" ".join(repr(word) if " " in word else word for word in one) for one in words if one)
@@ -178,6 +178,6 @@ def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _allowed() -> Any:
-    """Return `allow` as it is written: what else is wrong in the file is told elsewhere."""
+    """Return `allow` as it is written: what else is wrong in the file is named elsewhere."""
     data = read_yaml(ROOT / "config.yaml")
     return (data.get("allow") or ()) if isinstance(data, dict) else ()

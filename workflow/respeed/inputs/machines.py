@@ -1,6 +1,6 @@
 """What people write of hardware.
 
-A profile is a row of our tables and says how it runs: workflow/hardware/<name>.yaml. What is told of a machine is what
+A profile is a row of our tables and says how it runs: workflow/hardware/<name>.yaml. What is noted of a machine is what
 no measurement shows: workflow/machines/<machine>.yaml. What data sheets say of others is in workflow/datasheets.yaml.
 """
 
@@ -163,8 +163,8 @@ def _check_runtime(asked: Slurm) -> Slurm:
 
 
 @dataclass(frozen=True, config=FORM)
-class Told:
-    """What is told of a machine.
+class Notes:
+    """What people note of a machine.
 
     `profiles` are those to measure on it; None for all that apply there. `slurm` is what to ask Slurm for to get it:
     resources of Snakemake's executor for Slurm, handed on as they are. `runtime` is in minutes, 60 if it is not said.
@@ -176,16 +176,16 @@ class Told:
     slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = field(default=None, hash=False)
 
 
-def _read_told(name: str, path: Path) -> Told:
-    found: Told = fit(Told, read_yaml(path) or {}, path, name=name)
+def _read_notes(name: str, path: Path) -> Notes:
+    found: Notes = fit(Notes, read_yaml(path) or {}, path, name=name)
     return found
 
 
-MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_told)
+MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
 
 
-def told_of(machine: str) -> Told | None:
-    """Return what is told of one machine; None if nothing is, UserError if its file has mistakes."""
+def notes_of(machine: str) -> Notes | None:
+    """Return the notes on one machine; None if there are none, UserError if its file has mistakes."""
     return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None
 
 

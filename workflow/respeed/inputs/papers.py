@@ -58,7 +58,7 @@ def _read(name: str, path: Path) -> Paper:
     paper = replace(paper, experiments=measured)
     for claim in paper.claims.values():
         mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
-    lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # the same one of several cases is told once
+    lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # the same one of several cases is said once
     numbers = path.with_name("published.csv")
     if os.path.lexists(numbers):  # a paper that prints no number needs none
         paper, more = _read_published(paper, numbers)

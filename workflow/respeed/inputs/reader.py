@@ -69,7 +69,7 @@ def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Files(Generic[Model]):
-    """The files of one kind, each named as what it describes: hardware profiles, papers, what is told of machines.
+    """The files of one kind, each named as what it describes: hardware profiles, papers, notes on machines.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
 def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
     """Return where in the data an error of pydantic is, and what it says in words of YAML.
 
-    An empty message stands for one that is told elsewhere.
+    An empty message stands for one that is named elsewhere.
     """
     place: Place = ()
     for part in error["loc"]:

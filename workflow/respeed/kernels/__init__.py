@@ -56,7 +56,7 @@ def compiled_twice(function: Function) -> tuple[Function, Function]:
 def compiled_parallel(function: Function, worth: int = 1) -> Function:
     """Compile a loop over `prange` for one thread and for all; each call takes the better one.
 
-    Small arrays (the first argument) and threads that were told to work alone (``numba.set_num_threads(1)``) take the
+    Small arrays (the first argument) and threads that work alone (``numba.set_num_threads(1)``) take the
     first. An element is `worth` so many of a simple pass.
     """
     on_one, on_all = compiled_twice(function)

@@ -26,18 +26,18 @@ _FUSED = {"enable_fp_fusion": True}
 
 
 @_compiled
-def _coordinate_step(out, left, s, diagonal, going, columns, penalty):
+def _coordinate_step(out, left, s, diagonal, active, columns, penalty):
     """Compute MANY elements of a row."""
     row, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * MANY + tl.arange(0, MANY)
     inside, place = at < columns, row * columns + at
     g, x = tl.load(diagonal + at, inside, 1.0), tl.load(s + place, inside, 0.0)
     pull = tl.load(left + place, inside, 0.0) + x * g
     new = (tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)) / g
-    tl.store(out + place, tl.where(tl.load(going + row) != 0.0, new - x, 0.0), inside)
+    tl.store(out + place, tl.where(tl.load(active + row) != 0.0, new - x, 0.0), inside)
 
 
 @_compiled
-def _line_search(s, left, objective, going, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
+def _line_search(s, left, objective, active, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
     """Compute a row: a pass tries all lengths, another takes one."""
     row = tl.program_id(0).to(tl.int64)
     s, left = s + row * columns, left + row * columns
@@ -55,7 +55,7 @@ def _line_search(s, left, objective, going, direction, moved, lengths, count, co
         norms += tl.abs(x)
         after += tl.sum(tl.abs(x[:, None] + t[None, :] * d[:, None]), 0)
     slope, curve, norm = tl.sum(slopes, 0), tl.sum(curves, 0), tl.sum(norms, 0)
-    was, on = tl.load(objective + row), tl.load(going + row)
+    was, on = tl.load(objective + row), tl.load(active + row)
     change = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
     lowers = (change < -of_objective * was - of_norm * penalty * norm) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
@@ -64,7 +64,7 @@ def _line_search(s, left, objective, going, direction, moved, lengths, count, co
     # All threads read these two, and one writes them: not before the last one has read, or a row takes two lengths.
     tl.debug_barrier()
     tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
-    tl.store(going + row, tl.where(chosen < LANES, 1.0, 0.0))
+    tl.store(active + row, tl.where(chosen < LANES, 1.0, 0.0))
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
         inside = at < limit
@@ -73,26 +73,26 @@ def _line_search(s, left, objective, going, direction, moved, lengths, count, co
         tl.store(left + at, tl.load(left + at, inside, 0.0) - taken * tl.load(moved + at, inside, 0.0), inside)
 
 
-def coordinate_step(out: Tensor, left: Tensor, s: Tensor, diagonal: Tensor, penalty: float, going: Tensor) -> None:
+def coordinate_step(out: Tensor, left: Tensor, s: Tensor, diagonal: Tensor, penalty: float, active: Tensor) -> None:
     """Compute ``respeed.kernels.sparse.coordinate_step``, of arrays without gaps."""
     rows, columns = out.shape
     grid = rows, triton.cdiv(columns, MANY.value)
-    _coordinate_step[grid](out, left, s, diagonal, going, columns, penalty, **_FUSED)
+    _coordinate_step[grid](out, left, s, diagonal, active, columns, penalty, **_FUSED)
 
 
 def line_search(
-    s: Tensor, left: Tensor, objective: Tensor, going: Tensor, direction: Tensor, moved: Tensor,
+    s: Tensor, left: Tensor, objective: Tensor, active: Tensor, direction: Tensor, moved: Tensor,
     penalty: float, lengths: Tensor, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     """Compute ``respeed.kernels.sparse.line_search``, of arrays without gaps and up to 8 lengths."""
     rows, columns = s.shape
     numbers = len(lengths), columns, penalty, of_objective, of_norm
-    _line_search[(rows,)](s, left, objective, going, direction, moved, lengths, *numbers, **_FUSED)
+    _line_search[(rows,)](s, left, objective, active, direction, moved, lengths, *numbers, **_FUSED)
 
 
 def compile_for(device: torch.device) -> None:
     """Compile both kernels for a device, and run them there on arrays of one element."""
     a, b, c, d = (torch.ones(1, 1, device=device) for _ in range(4))
-    objective, going, lengths = (torch.ones(1, device=device) for _ in range(3))
-    coordinate_step(a, b, c, d[0], 1.0, going)
-    line_search(a, b, objective, going, c, d, 1.0, lengths, 0.0, 0.0)
+    objective, active, lengths = (torch.ones(1, device=device) for _ in range(3))
+    coordinate_step(a, b, c, d[0], 1.0, active)
+    line_search(a, b, objective, active, c, d, 1.0, lengths, 0.0, 0.0)

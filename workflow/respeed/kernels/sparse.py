@@ -26,7 +26,7 @@ compiled_solver = partial(compiled_parallel, worth=1000)
 
 
 @compiled_parallel
-def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, going: Array) -> None:
+def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, active: Array) -> None:
     """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, and 0 in rows that are done.
 
     soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `going` (m,).
@@ -34,7 +34,7 @@ def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty:
     gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
     for row in prange(out.shape[0]):
         d, c, x = out[row], left[row], s[row]
-        if going[row] == 0:
+        if active[row] == 0:
             d[:] = zero
             continue
         for j in range(d.shape[0]):
@@ -44,7 +44,7 @@ def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty:
 
 @compiled_parallel
 def line_search(
-    s: Array, left: Array, objective: Array, going: Array, direction: Array, moved: Array,
+    s: Array, left: Array, objective: Array, active: Array, direction: Array, moved: Array,
     penalty: float, lengths: Array, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     """Move each row by the first length that lowers its objective enough; a row that finds none is done.
@@ -58,7 +58,7 @@ def line_search(
     gamma, half, zero = s.dtype.type(penalty), s.dtype.type(0.5), s.dtype.type(0)
     share, share_of_norm = s.dtype.type(of_objective), gamma * s.dtype.type(of_norm)
     for row in prange(s.shape[0]):
-        if going[row] == 0:
+        if active[row] == 0:
             continue
         d, m, c, x = direction[row], moved[row], left[row], s[row]
         slope, curve, norm = zero, zero, zero
@@ -67,7 +67,7 @@ def line_search(
             curve += m[j] * d[j]
             norm += abs(x[j])
         enough = -share * objective[row] - share_of_norm * norm
-        going[row] = 0
+        active[row] = 0
         for t in lengths:
             after = zero
             for j in range(d.shape[0]):
@@ -78,7 +78,7 @@ def line_search(
                     x[j] += t * d[j]
                     c[j] -= t * m[j]
                 objective[row] += change
-                going[row] = 1
+                active[row] = 1
                 break
 
 

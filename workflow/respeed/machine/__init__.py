@@ -87,8 +87,8 @@ def host_mark() -> str | None:
 
 def hardware_digits(facts: Mapping[str, Any]) -> str:
     """Return four hexadecimal digits of a hash of the hardware, without the memory, which differs from boot to boot."""
-    told = [facts.get(field) for field in FIELDS if field != "memory_bytes"]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:4]
+    values = [facts.get(field) for field in FIELDS if field != "memory_bytes"]
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:4]
 
 
 def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:

@@ -82,8 +82,8 @@ def paid_cpus(quota: float | None) -> int | None:
 @functools.cache
 def cpu_model() -> str:
     """Return the CPU's name as it gives it, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
-    told = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
-    found = told[1].strip() if told else output_of("sysctl", "-n", "machdep.cpu.brand_string")
+    line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
+    found = line[1].strip() if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
     return found or platform.processor() or platform.machine() or "unknown CPU"
 
 
@@ -92,8 +92,8 @@ def cpu_flags() -> list[str]:
     if platform.system() == "Darwin":
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
-    told = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
-    return sorted({*INSTRUCTIONS} & {*(told[1].split() if told else ())})
+    line = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
+    return sorted({*INSTRUCTIONS} & {*(line[1].split() if line else ())})
 
 
 def frequency_governor() -> str | None:

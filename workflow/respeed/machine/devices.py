@@ -32,7 +32,7 @@ MOST_WATTS = 1000.0
 # NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
 _SM, _CORE = 1, 0
 # A larger number stands for one that the device does not have (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), but for bytes.
-MOST_TOLD = 1e6
+MOST_READ = 1e6
 
 # Given NVML and the handle of a device, what it tells.
 Query = Callable[[Any, Any], Any]
@@ -47,7 +47,7 @@ FACTS: Mapping[str, Query] = {
     "counts_energy": lambda nvml, gpu: _device_joules(nvml, gpu) >= 0,
     "processes": lambda nvml, gpu: len({p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(gpu)} - {os.getpid()}),
 }
-# What is told of a device's clock around each block.
+# What is read of a device's clock around each block.
 CLOCK: Mapping[str, Query] = {
     "sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, _SM),
     "highest_sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, _SM),
@@ -146,13 +146,13 @@ def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]
 
     What it does not tell is left out: vGPUs, WSL2, MIG and Jetson leave much unsaid.
     """
-    told = {}
+    readings = {}
     for fact, query in queries.items():
         with contextlib.suppress(Exception):  # NVML's own, a function that an old library lacks, a text that is none
             value = query(nvml, device)
-            if isinstance(value, str) or fact == "memory_bytes" or 0 <= value <= MOST_TOLD:
-                told[fact] = value
-    return told
+            if isinstance(value, str) or fact == "memory_bytes" or 0 <= value <= MOST_READ:
+                readings[fact] = value
+    return readings
 
 
 @dataclass(frozen=True)

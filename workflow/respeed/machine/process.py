@@ -33,15 +33,15 @@ from platformdirs import user_cache_path
 from respeed.errors import UserError
 from respeed.paths import lock_file
 
-# Inherited and told by records: which devices are meant, and what is loaded before all else.
+# Inherited and named by records: which devices are meant, and what is loaded before all else.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
-TOLD = PRELOADED | {
+NAMED = PRELOADED | {
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HSA_XNACK",
     "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY", "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS",
     "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE",
 }  # fmt: skip
-# Inherited and not told, since they name users, hosts and folders: where things lie, and who is at work.
+# Inherited and not named, since they name users, hosts and folders: where things lie, and who is at work.
 INHERITED = {
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
     "PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CONDA_PREFIX", "CC", "CXX", "CUDA_HOME",
@@ -87,18 +87,18 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for a process that computes on `threads` threads: what it inherits, and what is set."""
-    kept = {key: parent[key] for key in parent if key in TOLD | INHERITED or key.startswith(PREFIXES)}
+    kept = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
     return kept | dict.fromkeys(THREADS, str(threads)) | FIXED | (ON_ONE_THREAD if threads == 1 else {})
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return what a record tells of the environment, in the order of the names, libraries without their folders."""
-    told = sorted(environment.keys() & {*TOLD, *THREADS, *FIXED, *ON_ONE_THREAD})
-    return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in told}
+    listed = sorted(environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD})
+    return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in listed}
 
 
 def bind(cpus: Collection[int]) -> None:
-    """Run on these CPUs alone, where the system can be told so; anywhere if there are none."""
+    """Run on these CPUs alone, where the system can do so; anywhere if there are none."""
     if cpus and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
@@ -120,8 +120,8 @@ def cpu_quota() -> float | None:
 
 def quota_throttles() -> int | None:
     """Return how often the CPU time that is allowed was used up; None where nothing tells."""
-    told = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
-    return int(sum(told)) if told else None
+    counts = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
+    return int(sum(counts)) if counts else None
 
 
 def memory_left() -> float | None:
@@ -288,7 +288,7 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 
 def who_measures() -> str | None:
-    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody does, as far as is told."""
+    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to."""
     path = lock_path()
     with contextlib.suppress(OSError):  # no lock can be had here
         if (descriptor := lock_file(path)) is None:

@@ -65,7 +65,7 @@ def package_versions() -> dict[str, str]:
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Return every BLAS and OpenMP library that is loaded; NumPy's and SciPy's own are told apart by their folder."""
+    """Return every BLAS and OpenMP library that is loaded; the folder distinguishes NumPy's from SciPy's."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
     return [{"file": library_name(one["filepath"]), **{key: one.get(key) for key in keys}} for one in threadpool_info()]
 

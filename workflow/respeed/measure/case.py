@@ -376,7 +376,7 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
     helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
     # Replicas on devices have one each, and the counter is that of one. What a process used is not of a part of it.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
-    tells = {name: getattr(runner, name) for name in ("told", "happened") if runner}
+    tells = {name: getattr(runner, name) for name in ("own_seconds", "happened") if runner}
     return Timer(
         parts=tuple(program.parts.values()),
         sync=bench.backend.sync,

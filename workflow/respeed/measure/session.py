@@ -76,7 +76,7 @@ def _say_turn(turn: Turn, before: int, plan: Plan) -> str:
 def _measure(turn: Turn, plan: Plan, lock: Held, tell: Callable[[str], None] | None) -> str | None:
     """Measure a turn; return why its row could not start, and would not if it was asked again.
 
-    Of the first turn every step is told, a line each: so that whoever waits sees that something happens.
+    Of the first turn every step has a line on the screen: so that whoever waits sees that something happens.
     """
     work, row = plan.work, turn.row
     session, _ = current_session(plan.records, utc_now())

@@ -105,16 +105,16 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
     threads = {}
     for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
-        if told := read_word(path):  # nothing of a thread that has just ended
-            on_cpu, waiting, _ = told.split()
+        if text := read_word(path):  # nothing of a thread that has just ended
+            on_cpu, waiting, _ = text.split()
             threads[path.parent.name] = (int(on_cpu), int(waiting))
     return threads
 
 
 def _clock_throttles() -> int | None:
     """Return how often the CPUs lowered their clocks because they were too hot; None where nothing tells."""
-    told = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-    return sum(map(int, filter(str.isdecimal, told))) if any(told) else None
+    texts = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    return sum(map(int, filter(str.isdecimal, texts))) if any(texts) else None
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
         probe.seconds()
     seen = difference(before, take_snapshot())
     taken = (time.process_time() - computed) / (seconds_now() - begin)
-    told = {name: seen[name] for name in ("threads_ran", "run_delay_seconds")}
-    return told | {"cpus_taken": round(taken, 3)}
+    proof = {name: seen[name] for name in ("threads_ran", "run_delay_seconds")}
+    return proof | {"cpus_taken": round(taken, 3)}
 
 
 def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchronous: bool) -> float:
@@ -262,8 +262,8 @@ class Timer:
 
     `meter` is read at both ends of a block; `busy`, of a device, tells whether it still has work.
 
-    What runs outside of this process tells by `told` what of the seconds of its last steps counts, and by `happened`
-    what a Block says of what happened to it since it was asked last.
+    What runs outside of this process says by `own_seconds` how many of the seconds of its last steps count, and by
+    `happened` what a Block says of what happened to it since it was asked last.
 
     `probes` collects all that these are compared with: what is quiet shows only in comparison.
 
@@ -283,7 +283,7 @@ class Timer:
     is_shared: bool = False
     meter: Meter = NO_METER
     busy: Callable[[], bool] | None = None
-    told: Callable[[int, float], float] = lambda steps, seconds: seconds
+    own_seconds: Callable[[int, float], float] = lambda steps, seconds: seconds
     happened: Callable[[], dict[str, Any]] = dict
 
     def first_step(self) -> Block:
@@ -329,7 +329,7 @@ class Timer:
         samples: list[list[float]] = []
         ahead: list[bool] = []
         probe_before = self.probe.seconds() if last_probe is None else last_probe
-        told = self.meter.device()
+        at_start = self.meter.device()
         end = seconds_now() + (0.0 if self.synchronous else self.protocol.warmup_window_seconds)
         while refill:
             self._run(refill, [])
@@ -341,7 +341,7 @@ class Timer:
             samples.append(self._run(steps, ahead))
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
         energy_after = self.meter.read()
-        device = tuple(filter(None, (told, self.meter.device())))
+        device = tuple(filter(None, (at_start, self.meter.device())))
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
         seconds = tuple(map(math.fsum, samples))
@@ -362,7 +362,7 @@ class Timer:
             self.sync()
 
         if len(self.parts) == 1:
-            return [self.told(steps, steps * time_steps(self.parts[0], wait, steps))]
+            return [self.own_seconds(steps, steps * time_steps(self.parts[0], wait, steps))]
         seconds = [0.0] * len(self.parts)
         for _ in range(steps):
             for index, part in enumerate(self.parts):

@@ -56,7 +56,7 @@ def measure_turn(
 
     A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others get
     a new one. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
-    `watch` is told of every case as it begins.
+    `watch` is called with every case as it begins.
     """
     if denied := next(filter(None, (why_denied(asked.case) for asked in order.cases)), None):
         raise UserError(denied)
@@ -203,7 +203,7 @@ class _Deadline:
 
 
 def how_it_ended(code: int) -> str:
-    """Return why a process that ended with that code told no more."""
+    """Return why a process that ended with that code says no more."""
     if code == -signal.SIGKILL:
         return "the measuring process was killed, perhaps for want of memory"
     if code < 0:

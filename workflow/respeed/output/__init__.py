@@ -9,7 +9,7 @@ from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_front, make_page, make_readme, make_review
 from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
-from respeed.schedule.work import count_cases, machines_in_full, papers_shown, profiles_shown, told_shown
+from respeed.schedule.work import count_cases, machines_in_full, notes_shown, papers_shown, profiles_shown
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
@@ -17,7 +17,7 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 
     They are of the chosen `papers` (see schedule.work).
     """
-    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), told_shown(), only, count_cases)
+    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), notes_shown(), only, count_cases)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:

@@ -302,10 +302,10 @@ def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Valu
         for row in rows_of(mine):
             title = f"{row.table} ({row.published})".removesuffix(" ()")
             titles.setdefault(row.reason, []).append(title)
-        told = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
+        reasons = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
         kinds = {paper.rows[row].beside[0] for it in mine["claim"] if (row := about[it].row)} & {*DEVICE_ARCHITECTURES}
         how = f" To test them: ./run respeed measure, on a machine with a {min(kinds).upper()}." if kinds else ""
-        yield Value(f"Not testable {where}: {told}.{how}")
+        yield Value(f"Not testable {where}: {reasons}.{how}")
 
 
 def find(shown: Shown, paper: Paper, machine: str) -> str:

@@ -54,9 +54,9 @@ def make_review(shown: Shown) -> str:
         written = {"took": took, "untimed": list(rows_of(count_untimed(shown, paper)))}
         papers.append((front(shown, paper, to_markdown) | written, paper))
     machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
-    told = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
+    facts = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
     page = templates(escape_markdown).get_template("review.jinja")
-    return page.render(papers=papers, machines=machines, stamp=shown.stamp, smoke=shown.smoke, **told)
+    return page.render(papers=papers, machines=machines, stamp=shown.stamp, smoke=shown.smoke, **facts)
 
 
 def describe_paper(paper: Paper) -> str:

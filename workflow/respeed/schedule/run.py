@@ -1,4 +1,4 @@
-"""A run: a configuration resolved to the machines that it measures, what rules are told, and what people are told.
+"""A run: a configuration resolved to the machines that it measures, what rules need, and what people read.
 
 On a cluster each machine is measured by a job on a node of its own, which decides for itself what is left: the head
 knows only what is asked for.
@@ -24,7 +24,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import Config, load_config, why_denied
-from respeed.inputs.machines import MACHINE_FILES, Profile, other_library, told_of
+from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of, other_library
 from respeed.machine import describe_machine, machine_slug
 from respeed.machine.devices import NAMES
 from respeed.model import Paper
@@ -163,9 +163,9 @@ class Run:
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
         others = [path for path in files if path.relative_to(folder).parts[0] not in self.stamps]
-        told = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        told += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
-        there = sorted(os.path.relpath(path) for path in told if path.is_file())
+        files = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
+        files += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        there = sorted(os.path.relpath(path) for path in files if path.is_file())
         return [*self.stamps.values(), *sorted(map(str, others)), *there]
 
     @property
@@ -181,7 +181,7 @@ class Run:
             "figure_says": f"{experiment.title} on {machine}.",
         }
 
-    # What the commands are told that the rules call.
+    # What the rules give the commands that they call.
 
     @property
     def settings(self) -> list[str]:
@@ -194,7 +194,7 @@ class Run:
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
     def how_to_measure(self, machine: str) -> list[str]:
-        """Return what `respeed measure` is told where the machine is measured."""
+        """Return what `respeed measure` is given where the machine is measured."""
         if not self.nodes:
             return ["--config", *self.settings]
         minutes = self.nodes[machine]["runtime"] - SPARE_MINUTES
@@ -223,9 +223,9 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tu
         )
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), None) or config.machine or machine_slug()
-    if not nodes and (told := told_of(machine)) and told.profiles is not None:
-        named = tuple(name for name in config.profiles if name in told.profiles)
-        config = replace(config, profiles=told.profiles if config.all_profiles else named, all_profiles=False)
+    if not nodes and (notes := notes_of(machine)) and notes.profiles is not None:
+        named = tuple(name for name in config.profiles if name in notes.profiles)
+        config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only)
 
 
@@ -236,8 +236,8 @@ def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     """Return what Slurm is asked for: by machine, of all that have `slurm:`, or of the one that config.yaml names."""
-    told = MACHINE_FILES.load_all()
-    nodes = {machine: _words_of(one.slurm) for machine, one in told.items() if one.slurm}
+    notes = MACHINE_FILES.load_all()
+    nodes = {machine: _words_of(one.slurm) for machine, one in notes.items() if one.slurm}
     if not nodes:
         raise UserError(
             f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "

@@ -17,7 +17,7 @@ from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import Counts
 from respeed.analysis.rounds import CellKey
 from respeed.inputs.config import Config, Preset, load_config, why_denied
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profile, Told
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
 from respeed.machine import machine_slug
@@ -77,7 +77,7 @@ def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
     return PROFILE_FILES.load_all(chosen=chosen)
 
 
-def told_shown() -> dict[str, Told]:
+def notes_shown() -> dict[str, Notes]:
     """Return what their files say of machines, by machine; a file with a mistake is left out with a line."""
     return MACHINE_FILES.load_all(chosen=())
 
@@ -284,10 +284,12 @@ def count_cases(cases: Collection[Case]) -> Counts:
     path = private_folder("counts") / "counts.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if missing := [name for name in asked if name not in known]:
-        told = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
+        given = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
         with contextlib.suppress(subprocess.SubprocessError, ValueError):
-            run = subprocess.run(command, input=told, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
+            run = subprocess.run(
+                command, input=given, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS
+            )
             known.update(zip(missing, json.loads(run.stdout), strict=True))
             write_text(path, json.dumps(known))
     return {case_key(one.workload, one.parameters): known[name] for name, one in asked.items() if name in known}

@@ -137,12 +137,12 @@ class FailedJobs(logging.Handler):
     """Tells, of a job that Slurm could not end well, what Slurm says of it, and the last thing that the job said.
 
     Snakemake's own account goes to its log: it would say twenty lines a job. What is said of several jobs alike, such
-    as that Slurm does not take them, is told once.
+    as that Slurm does not take them, is said once.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: set[str] = set()
+        self.said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
@@ -150,13 +150,13 @@ class FailedJobs(logging.Handler):
         # Only who submits jobs gives a reason; a job here has said its own on the screen.
         if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
             text = failure(reason, getattr(record, "output", []), getattr(record, "log", []))
-            if text not in self.told:
+            if text not in self.said:
                 print(text, file=sys.stderr, flush=True)
-            self.told.add(text)
+            self.said.add(text)
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> str:
-    """Return what people are told of a job that failed.
+    """Return what the screen says of a job that failed.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class _Net(Workload):
     Parameters
     ----------
     batch, classes : int
-        B, the examples of a mini-batch, and the classes that they are told apart in.
+        B, the examples of a mini-batch, and the classes of its examples.
     learning_rate : float
         parameters -= learning_rate * gradients of the mean loss.
     """

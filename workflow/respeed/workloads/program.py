@@ -197,7 +197,7 @@ class Runner:
             raise ProgramFailed(f"{self.name} ended with {how}{last and f': {last}'}")
         return Run(text, used.ru_utime + used.ru_stime, waited)
 
-    def told(self, steps: int, seconds: float) -> float:
+    def own_seconds(self, steps: int, seconds: float) -> float:
         """Return what counts of the seconds that the last `steps` runs took: all, or what they say."""
         runs = list(self._runs)[-steps:]
         self._runs.clear()
@@ -287,5 +287,5 @@ def _waited_seconds(pid: int) -> float:
     """
     if hasattr(os, "waitid"):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    told = read_word(Path(f"/proc/{pid}/schedstat")).split()
-    return int(told[1]) * 1e-9 if told else math.nan
+    words = read_word(Path(f"/proc/{pid}/schedstat")).split()
+    return int(words[1]) * 1e-9 if words else math.nan

@@ -244,7 +244,7 @@ class SparseParallel(_SparseCoding):
         def take(array: "Tensor", places: "Tensor", out: "Tensor") -> "Tensor":
             return torch.index_select(array, 0, places, out=out)
 
-        by = _Operations(*_passes(a.x, row), torch.mm, lambda going: going.nonzero()[:, 0], take)
+        by = _Operations(*_passes(a.x, row), torch.mm, lambda active: active.nonzero()[:, 0], take)
         x = a.x[: self.timed]
         torch.mm(x, a.bases.T, out=a.left)
         objective = torch.linalg.vector_norm(x, dim=1).square_().div_(2)  # (m,)
@@ -259,7 +259,7 @@ class SparseParallel(_SparseCoding):
         objective = np.einsum("ij,ij->i", x, x) / 2  # (m,)
         self._descend(a, by, objective, np.ones_like(objective), np.arange(len(x)))
 
-    def _descend(self, a: Arrays, by: "_Operations", objective: Any, going: Any, rows: Any) -> None:
+    def _descend(self, a: Arrays, by: "_Operations", objective: Any, active: Any, rows: Any) -> None:
         """Go on from S = 0 until all examples are done.
 
         Parameters
@@ -273,11 +273,11 @@ class SparseParallel(_SparseCoding):
         diagonal = 1.0 * a.gram.diagonal()  # a copy, whose elements are neighbours
         s[...] = 0
         for iteration in range(1, MAX_ITERATIONS + 1):
-            by.take_step(d, Q, s, diagonal, self.penalty, going)
+            by.take_step(d, Q, s, diagonal, self.penalty, active)
             by.multiply(d, a.gram, out=moved)
-            by.search(s, Q, objective, going, d, moved, self.penalty, a.lengths, *self.shares)
+            by.search(s, Q, objective, active, d, moved, self.penalty, a.lengths, *self.shares)
             if iteration % ASK_EVERY == 0:
-                on = by.where(going)  # waits for the device
+                on = by.where(active)  # waits for the device
                 if (count := len(on)) == 0:
                     break
                 if count <= CLOSE_RANKS * len(rows):
@@ -285,7 +285,7 @@ class SparseParallel(_SparseCoding):
                     # What goes on comes to the first rows of the arrays that are free until the next iteration.
                     Q, moved = by.take(Q, on, out=moved[:count]), Q[:count]
                     s, d = by.take(s, on, out=d[:count]), s[:count]
-                    objective, going, rows = objective[on], going[on], rows[on]
+                    objective, active, rows = objective[on], active[on], rows[on]
         S[rows] = s
 
     def torch_bases(self, a: Arrays, row: Row) -> None:
@@ -342,17 +342,17 @@ def _on_memory_of(compiled: Callable[..., None]) -> Callable[..., None]:
 
 
 def _torch_coordinate_step(
-    out: "Tensor", left: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, going: "Tensor"
+    out: "Tensor", left: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, active: "Tensor"
 ) -> None:
     import torch
 
     torch.addcmul(left, s, diagonal, out=out)
     torch.ops.aten.softshrink.out(out, penalty, out=out)
-    out.div_(diagonal).sub_(s).mul_(going[:, None])
+    out.div_(diagonal).sub_(s).mul_(active[:, None])
 
 
 def _torch_line_search(
-    s: "Tensor", left: "Tensor", objective: "Tensor", going: "Tensor", direction: "Tensor", moved: "Tensor",
+    s: "Tensor", left: "Tensor", objective: "Tensor", active: "Tensor", direction: "Tensor", moved: "Tensor",
     penalty: float, lengths: "Tensor", of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     import torch
@@ -361,12 +361,12 @@ def _torch_line_search(
     norm = torch.linalg.vector_norm(s, 1, 1, keepdim=True)
     after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
     change = lengths * (lengths / 2 * curve - slope) + penalty * (after - norm)
-    lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (going[:, None] > 0)
+    lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (active[:, None] > 0)
     taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first that lowers, for they descend; or 0
     s.addcmul_(direction, taken)
     left.addcmul_(moved, taken, value=-1.0)
     objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
-    torch.gt(taken[:, 0], 0, out=going)
+    torch.gt(taken[:, 0], 0, out=active)
 
 
 @dataclass(frozen=True, kw_only=True)
