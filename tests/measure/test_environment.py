@@ -2,7 +2,7 @@
 
 import pytest
 
-from respeed.machine.process import FIXED, INHERITED, PREFIXES, THREADS, NAMED, child_environment, telling_environment
+from respeed.machine.process import FIXED, INHERITED, NAMED, PREFIXES, THREADS, child_environment, telling_environment
 from respeed.machine.software import library_name
 from tests.measure.test_turn import FOREIGN
 
