@@ -40,7 +40,7 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Tell:
             f"box-{name[1:]}": Notes(f"box-{name[1:]}", price=Price(per_hour, "USD", "a bill", "2026-11-01"))
             for name, per_hour in prices.items()
         } | {"box-02": Notes("box-02")}
-        monkeypatch.setattr(output, "told_shown", lambda: told)
+        monkeypatch.setattr(output, "notes_shown", lambda: told)
 
     return tell
 

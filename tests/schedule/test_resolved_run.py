@@ -31,7 +31,7 @@ def on_nodes(**settings: Any) -> Run:
 
 def test_a_machines_file_says_which_rows_it_has_and_a_run_names_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"far": Notes("far", profiles=("gpu", "gpu-fp64")), "near": None}
-    monkeypatch.setattr(runs, "told_of", told.get)
+    monkeypatch.setattr(runs, "notes_of", told.get)
 
     def profiles(**settings: str) -> Config:
         return resolve_run(settings).config
@@ -159,7 +159,7 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
         ("all", "no CUDA device", {}, None),
     ],
 )
-def test_why_no_row_of_a_device_can_run_is_told_of_devices_that_are_there_or_asked_for(
+def test_why_no_row_of_a_device_can_run_is_notes_of_devices_that_are_there_or_asked_for(
     profiles: str, missing: str | None, answer: dict[str, Any], line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)

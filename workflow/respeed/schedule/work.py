@@ -284,12 +284,11 @@ def count_cases(cases: Collection[Case]) -> Counts:
     path = private_folder("counts") / "counts.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if missing := [name for name in asked if name not in known]:
-        given = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
+        sent = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
         with contextlib.suppress(subprocess.SubprocessError, ValueError):
-            run = subprocess.run(
-                command, input=given, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS
-            )
+            run = subprocess.run(command, input=sent, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
             known.update(zip(missing, json.loads(run.stdout), strict=True))
             write_text(path, json.dumps(known))
-    return {case_key(one.workload, one.parameters): known[name] for name, one in asked.items() if name in known}
+    found = {name: one for name, one in asked.items() if name in known}
+    return {case_key(one.workload, one.parameters): tuple(known[name]) for name, one in found.items()}
