@@ -5,6 +5,7 @@ What is said of a result in words is made here, by rules, and nowhere else.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -60,7 +61,7 @@ class Shown:
     smoke: bool
     frames: Mapping[str, pd.DataFrame]
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Return what stands above everything: that a smoke run measures nothing, or that controls failed."""
         return SMOKE_STAMP if self.smoke else say_failed(self.table("cells"), Samples(self.table("rounds")))
