@@ -20,9 +20,9 @@ import pandas as pd
 from scipy.stats import trim_mean
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.claims import Compared, judge_claim, level_for
+from respeed.analysis.claims import Compared, judge_claim
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import TRIM, estimate_ratio
+from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each
 from respeed.analysis.rounds import CellKey, read_rounds
 from respeed.analysis.speedups import Samples, compare_machines, make_speedups
 from respeed.inputs.config import Preset
@@ -273,7 +273,7 @@ def simulate_claim(
         shared, compared = draw.normal(0, noise, (2, rounds)), []
         for place, level in enumerate(levels):
             row, base = np.exp(shared + draw.normal(np.log([[level], [1.0]]), noise, (2, rounds)))
-            here, _ = estimate_ratio({0: row}, {0: base}, level_for(len(levels)))
+            here, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
             told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
             compared.append(Compared(str(place), str(place), here=here, rounds=rounds, **told))
         found[judge_claim(claim, compared)[0]] += 1
