@@ -42,6 +42,7 @@ RBM = PAPER.experiments["rbm"]
 RBM_ALONE = {"raina2009": replace(PAPER, experiments={"rbm": RBM})}
 STEPS = 1_000_000 / 192
 NAMES = ("openblas-1", "openblas-all", "torch-1", "torch-all")
+HERE = describe_machine()
 BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 TURN_SECONDS, DAY = 25.0, 86400.0
 WANTED = tuple(
@@ -293,7 +294,7 @@ def _record(name: str, begun: float, made: list[Result]) -> Record:
     start = Start.model_validate({
         "schema": SCHEMA, "smoke": False, "profile": asdict(PROFILES[name]), "threads": 1, "seed": 1,
         "timing": asdict(REAL), "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
-        "machine": describe_machine(), "commit": "simulated", "start_seconds": 2.0,
+        "machine": HERE, "commit": "simulated", "start_seconds": 2.0,
         "backend": {"package": "simulated", "library": "simulated"}, "ceilings": {"flops_per_second": 1e13},
     })  # fmt: skip
     return Record("box", Path(name, f"{begun:012.0f}"), start, tuple(made))

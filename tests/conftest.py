@@ -1,6 +1,9 @@
 """Fixtures: a copy of the project to run and to break."""
 
+import contextlib
 import fcntl
+import gc
+import hashlib
 import os
 import shutil
 import subprocess
@@ -11,6 +14,7 @@ from typing import Self
 import hypothesis
 import pytest
 
+from respeed.kernels import config
 from respeed.machine.cpu import usable_cores
 
 # XLA reads them when JAX is loaded: as in a measuring process, it takes one thread, and of a GPU what programs need.
@@ -38,17 +42,23 @@ class Project:
             source = ROOT / name
             ignored = shutil.ignore_patterns("__pycache__", "*.pdf", "*.html", "facts")
             shutil.copytree(source, folder / name, ignore=ignored) if source.is_dir() else shutil.copy(source, folder)
-        # Kernels are compiled once for all copies: what Numba keeps beside their source holds for every copy of it.
-        kept = ROOT / "workflow/respeed/kernels/__pycache__"
-        kept.mkdir(exist_ok=True)
-        (folder / "workflow/respeed/kernels/__pycache__").symlink_to(kept)
+        self.share_kernels()
 
     @classmethod
     def there(cls, folder: Path) -> Self:
         """One that is there already, as it is."""
         project = cls.__new__(cls)
         project.folder = folder
+        project.share_kernels()
         return project
+
+    def share_kernels(self) -> None:
+        """Let kernels be compiled once for all copies of their sources: Numba keeps them by the path of a folder."""
+        paths = [f"{one}/workflow/respeed/kernels".encode() for one in (ROOT, self.folder)]
+        ours, mine = (Path(config.CACHE_DIR, f"kernels_{hashlib.sha1(one).hexdigest()}") for one in paths)
+        ours.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            mine.symlink_to(ours)
 
     def run(self, *command: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy; its standard output and error together are `stdout`."""
@@ -88,8 +98,8 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture(scope="session")
 def measured(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Project:
-    """A copy in which the smoke preset has run whole. Tests that change it take a copy of their own. Where several
-    processes share the tests, the first that asks for it makes it for all."""
+    """A copy in which the smoke preset has run, of two tables. Tests that change it take a copy of their own.
+    Where several processes share the tests, the first that asks for it makes it for all."""
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "measured"
     with folder.with_suffix(".lock").open("w") as lock:
@@ -98,6 +108,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Projec
             return Project.there(folder)
         folder.mkdir()
         project = Project(folder)
+        project.edit("config.yaml", "papers: [raina2009, machine]", "papers: [raina2009]")
+        project.edit("config.yaml", "experiments: all", "experiments: [rbm, matmul]")
         project.snakemake("--config", "preset=smoke")
     return project
 
@@ -108,6 +120,17 @@ def copy(measured: Project, tmp_path: Path) -> Project:
     folder = tmp_path / "copy"
     shutil.copytree(measured.folder, folder, symlinks=True)
     return Project.there(folder)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: to look for garbage, as every case does, need not go through it again and again."""
+    gc.freeze()
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
 
 
 # Beyond so many processes, tests would wait for memory and for the measurements of one another.

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -53,11 +52,6 @@ def noisy(seconds: float, **facts: Any) -> Records:
     return seven([seconds * noise for noise in NOISE], **facts)
 
 
-def changed_result(record: Record, **facts: Any) -> Record:
-    """The record with other facts of its one case."""
-    return replace(record, results=(record.results[0].model_copy(update=facts),))
-
-
 def case_of(experiment: str, name: str, workload: str = "", paper: Paper = PAPER) -> Case:
     """That case of a table; where a table has several algorithms, the first one's, or that of the workload."""
     cases = paper.experiments[experiment].cases
@@ -93,15 +87,18 @@ def rounds_of(*records: Record) -> pd.DataFrame:
 
 
 def frames_of(
-    records: Iterable[Record],
-    papers: Mapping[str, Paper] = PAPERS,
-    descriptions: Mapping[str, Description] = NO_GPU,
+    records: Iterable[Record], papers: Mapping[str, Paper] = PAPERS, descriptions: Mapping[str, Description] = NO_GPU
 ) -> Made:
     """Cells, speedups and rounds."""
     rounds = read_rounds(records, papers)
     samples = Samples(rounds)
     made = add_totals(make_cells(rounds, papers, PROFILES, descriptions), samples, papers)
     return Made(made, make_speedups(made, samples, papers), rounds, samples)
+
+
+def cells_of(records: Iterable[Record], **described_as: Description) -> list[Any]:
+    """The rows of cells alone, without totals."""
+    return list(rows_of(make_cells(rounds_of(*records), PAPERS, PROFILES, described_as or NO_GPU)))
 
 
 def derive(records: Iterable[Record]) -> tuple[list[Any], list[Any]]:

@@ -10,43 +10,35 @@ from respeed.analysis.cells import cell_energy
 from respeed.analysis.rounds import step_energy
 from respeed.protocol import Block
 from respeed.records import Record
-from tests.derived import STEPS, derive, one, rounds_of
+from tests.derived import STEPS, cells_of, one, rounds_of
 from tests.made import make_record
 
-BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0, joules={"package-0": 30.0})
+BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
-    ("blocks", "found"),
+    ("joules", "weights", "why_not", "found"),
     [
-        ([BLOCK, replace(BLOCK, joules={"package-0": 60.0})], (15.0, 150.0, "package-0")),
-        ([replace(BLOCK, joules={"GPU": 90.0, "package-0": 30.0})], (40.0, 400.0, "GPU + package-0")),
-        ([BLOCK, replace(BLOCK, joules={})], (10.0, 100.0, "package-0")),
+        # Of a step, and of all domains; watts are of its time.
+        ([{"package-0": 30.0}, {"package-0": 60.0}], {}, None, (15.0, 150.0, "package-0")),
+        ([{"GPU": 90.0, "package-0": 30.0}], {}, None, (40.0, 400.0, "GPU + package-0")),
+        ([{"package-0": 30.0}, {}], {}, None, (10.0, 100.0, "package-0")),
+        # A round without energy says why.
+        ([{"package-0": 30.0}], {}, "no counter", "no counter"),
+        ([{"package-0": 30.0}], {"code": 10.0, "bases": 1.0}, None,
+         "some parts of a step count more often than others, and the energy of each part is not known"),
+        ([{}], {}, None, "in no block do the counters tell: set back, gone round unseen, or of one device of several"),
+        ([{"package-0": 0.0}], {}, None, "the counters stood still"),
     ],
-)
-def test_joules_are_of_a_step_and_of_all_domains_and_watts_of_its_time(
-    blocks: list[Block], found: tuple[float, float, str]
+)  # fmt: skip
+def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
+    joules: list[dict[str, float]], weights: dict[str, float], why_not: str | None, found: Any
 ) -> None:
-    energy = step_energy(blocks, {}, None)
-    assert (energy["joules"], energy["watts"]) == pytest.approx(found[:2])
-    assert energy["energy_of"] == found[2]
-
-
-@pytest.mark.parametrize(
-    ("block", "weights", "why_not", "said"),
-    [
-        (BLOCK, {}, "no counter", "no counter"),
-        (BLOCK, {"code": 10.0, "bases": 1.0}, None, "parts"),
-        (replace(BLOCK, joules={}), {}, None, "in no block"),
-        (replace(BLOCK, joules={"package-0": 0.0}), {}, None, "stood still"),
-    ],
-)
-def test_a_round_without_energy_says_why(
-    block: Block, weights: dict[str, float], why_not: str | None, said: str
-) -> None:
-    found = step_energy([block], weights, why_not)
-    assert "joules" not in found
-    assert said in found["energy_reason"]
+    energy = step_energy([replace(BLOCK, joules=one) for one in joules], weights, why_not)
+    if isinstance(found, str):
+        assert energy == {"energy_reason": found}
+    else:
+        assert (energy["joules"], energy["watts"], energy["energy_of"]) == (*map(pytest.approx, found[:2]), found[2])
 
 
 def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Record:
@@ -59,7 +51,7 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
     discarded = {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}}
     records = [used({"package-0": 50.0}, number=number, blocks=[{}, discarded]) for number in range(1, 8)]
     assert rounds_of(*records)["discarded"].sum() == 7
-    cell = one(derive(records)[0], "torch-1")
+    cell = one(cells_of(records), "torch-1")
     assert (cell.joules, cell.watts) == (pytest.approx(5.0 * STEPS), pytest.approx(50.0))
     assert cell.joules_low <= cell.joules <= cell.joules_high
 

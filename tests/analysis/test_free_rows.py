@@ -7,10 +7,11 @@ import pytest
 
 from respeed.analysis.cells import in_unit
 from respeed.analysis.columns import rows_of
+from respeed.analysis.speedups import published_speedup
 from respeed.analysis.why import make_why
 from respeed.model import UNITS, Paper
-from tests.derived import GPU, Records, case_of, claims_of, frames_of, noisy, table_of, texts_of
-from tests.inputs.written import DRAFT, draft
+from tests.derived import FP64, GPU, Records, case_of, claims_of, frames_of, noisy, table_of, texts_of
+from tests.inputs.written import DRAFT, DRAFT_CSV, draft
 
 
 def measured(paper: Paper, seconds: dict[str, float], **facts: Any) -> Records:
@@ -48,9 +49,21 @@ def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(tmp_path: P
     assert low == pytest.approx(60 / found["small"].seconds_high)
 
 
-def test_published_rows_of_one_label_are_told_apart_by_device_and_precision(tmp_path: Path) -> None:
-    labels = [label for label in texts_of(table_of([], "rbm", draft(tmp_path))) if not label.startswith("Speedup")]
-    assert labels == ["Theano, one core, fp64", "NumPy", "Theano, GTX 285, fp32", "Theano, GTX 480, fp32"]
+def test_a_printed_rate_of_bytes_is_for_the_work_of_a_cell_however_wide_its_numbers_are(tmp_path: Path) -> None:
+    text, csv = (one.replace("examples a second", "GB/s").replace("5.83", "11.66") for one in (DRAFT, DRAFT_CSV))
+    paper = draft(tmp_path, text, csv)
+    records = [*measured(paper, {"small": 0.1}, traffic_bytes=1e9)]
+    records += measured(paper, {"small": 0.1}, traffic_bytes=2e9, **FP64)
+    # The fastest row beside both is one in double precision.
+    published = [cell.published_seconds for cell in made_of(paper, records) if cell.seconds]
+    assert published == [pytest.approx(2e9 / 6573.73e9)] * 2
+
+
+def test_a_printed_speedup_is_over_the_fastest_cpu_row_and_says_nothing_of_one_of_them(tmp_path: Path) -> None:
+    head, *_, printed = DRAFT_CSV.splitlines(keepends=True)
+    paper = draft(tmp_path, csv=head + printed)
+    assert published_speedup(paper, "rbm", "small", "gpu-a") == 5.83
+    assert published_speedup(paper, "rbm", "small", "gpu-a", ["cpu"]) is None
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:
@@ -62,21 +75,15 @@ def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:
     found = claim_of(paper, both)
     assert (found.published, found.verdict) == ("5.83x (fp32 over fp64)", "larger")
     assert "over" not in found.here
-    papers = {"draft": paper}
-    made = frames_of(both, papers)
-    why = make_why(made.cells, made.samples, made.speedups, papers)
-    theirs = next(one for one in rows_of(why) if one.comparison == "theirs")
-    assert theirs.precisions == "fp32 over fp64"
+    made = frames_of(both, {"draft": paper})
+    why = make_why(made.cells, made.samples, made.speedups, {"draft": paper})
+    assert {one.precisions for one in rows_of(why) if one.comparison == "theirs"} == {"fp32 over fp64"}
 
 
 def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(tmp_path: Path) -> None:
     paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
-    double = {"profile": "openblas-1-fp64", "precision": "fp64"}
-    records = [
-        *measured(paper, {"small": 0.01}),
-        *measured(paper, {"small": 0.02}, **double),
-        *measured(paper, {"small": 0.001}, **GPU),
-    ]
+    records = [*measured(paper, {"small": 0.01}), *measured(paper, {"small": 0.001}, **GPU)]
+    records += measured(paper, {"small": 0.02}, **FP64)
     found = claim_of(paper, records)
     assert found.base_profile == "openblas-1-fp64"
     assert found.speedup == pytest.approx(20, rel=0.02)
@@ -121,12 +128,8 @@ def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(t
 
 def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(tmp_path: Path) -> None:
     text = DRAFT.replace(FASTER, LIMITED).replace("    workload: rbm", "    workload: rbm\n    precision: fp64")
-    paper, double = draft(tmp_path, text), {"profile": "openblas-1-fp64", "precision": "fp64"}
-    why = {"status": "not-run", "reason": "needs 4 cores, the row has 2"}
-    records = [
-        *measured(paper, {"small": 0.02}, **double),
-        *measured(paper, {"large": 0.02}, **double, **why),
-    ]
+    paper, why = draft(tmp_path, text), {"status": "not-run", "reason": "needs 4 cores, the row has 2"}
+    records = [*measured(paper, {"small": 0.02}, **FP64), *measured(paper, {"large": 0.02}, **FP64, **why)]
     found = claim_of(paper, records)
     assert (found.verdict, found.reason) == ("not testable here", "needs 4 cores, the row has 2")
     assert {cell.precision for cell in made_of(paper, records)} == {"fp64"}

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,8 @@ from respeed.analysis.claims import compare_claim
 from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import Samples, add_totals
 from respeed.model import Case, Claim
-from tests.derived import ALL, NOISE, PAPER, PAPERS, Records, changed_result, derive, frames_of, seven
+from tests.derived import ALL, NOISE, PAPER, PAPERS, Records, frames_of, seven
+from tests.made import make_record
 
 DBN = PAPER.experiments["dbn"]
 PLACES = {case.name: place for place, case in enumerate(DBN.cases)}
@@ -39,7 +39,9 @@ def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by() -> None:
     assert ours.seconds_low * ours.seconds_high == pytest.approx(ours.seconds**2)
 
 
-def test_a_row_that_cannot_run_every_case_has_no_total_and_is_not_the_faster_for_it() -> None:
+def test_a_row_that_has_not_every_case_has_no_total_and_says_which_is_missing() -> None:
+    ours = total_of(dbn(DBN.cases[:2]))
+    assert (ours.seconds, ours.reason) == (None, f"{DBN.cases[2].name}: not measured yet")
     made = frames_of(dbn())
     short = made.cells.query(f"case != 'total' and not (experiment == 'dbn' and case == '{DBN.cases[0].name}')")
     (ours,) = rows_of(add_totals(short, Samples(made.rounds), PAPERS).query("case == 'total' and profile == 'torch-1'"))
@@ -48,20 +50,18 @@ def test_a_row_that_cannot_run_every_case_has_no_total_and_is_not_the_faster_for
 
 def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds() -> None:
     """Six clean rounds of seven, each case another six: no round is clean in all of them, and all of them count."""
-    draw, records = random.Random(1), dbn()
-    for place, record in enumerate(records):
-        seconds = record.results[0].blocks[0].seconds / 2 * draw.gauss(1, 0.03)
-        delay = 9.0 if place % 7 == place // 7 % 7 else 0.0
-        block = replace(record.results[0].blocks[0], sample_seconds=(seconds,), run_delay_seconds=delay)
-        records[place] = changed_result(record, blocks=(block,))
-    ours, (cells, _) = total_of(records), derive(records)
-    mine = [
-        cell.seconds
-        for cell in cells
-        if (cell.experiment, cell.profile) == ("dbn", "torch-1") and cell.seconds and cell.case != "total"
+    draw = random.Random(1)
+    records = [
+        make_record([draw.gauss(1, 0.03)], number=number, case=case, run_delay_seconds=9.0 * (number == place))
+        for place, case in enumerate(DBN.cases, start=1)
+        for number in range(1, 8)
     ]
+    cells = frames_of(records).cells.query("experiment == 'dbn' and profile == 'torch-1'")
+    *mine, total = cells["seconds"]
     assert len(mine) == len(DBN.cases) == 7
-    assert (ours.seconds, ours.rounds) == (pytest.approx(sum(mine)), 6)
+    assert total == pytest.approx(sum(mine))
+    (ours,) = rows_of(cells[-1:])
+    assert (ours.case, ours.rounds) == ("total", 6)
     assert ours.seconds_low < ours.seconds < ours.seconds_high
 
 
@@ -76,10 +76,10 @@ def test_cases_of_one_process_are_slow_together_whichever_of_them_another_proces
     assert total_of(lost).rounds == 6
 
 
-def test_a_total_with_a_missing_part_says_which() -> None:
-    ours = total_of(dbn(DBN.cases[:2]))
-    assert ours.seconds is None
-    assert ours.reason.startswith(f"{DBN.cases[2].name}: ")
+def test_a_total_of_tiny_sizes_stands_beside_no_printed_one() -> None:
+    printed, tried = (paper.experiments["dbn"].total_case for paper in (PAPER, PAPER.at_tiny_sizes()))
+    assert PAPER.at_tiny_sizes().fastest("dbn", tried, PAPER.rows) is None
+    assert PAPER.fastest("dbn", printed, PAPER.rows)
 
 
 def test_a_total_is_compared_like_any_other_case() -> None:
@@ -94,15 +94,9 @@ def test_a_total_is_compared_like_any_other_case() -> None:
     assert (beside.published_row, beside.published_seconds) == ("single-cpu", 553814)
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        Claim("it", "It is.", "memory", "dbn", "multi-cpu"),
-        Claim("it", "It is.", "crossover", "dbn", "gpu", over=("multi-cpu",)),
-        Claim("it", "It is.", "limited", "dbn", "multi-cpu", over_case="2048x1024", by="visible"),
-    ],
-)
-def test_a_claim_about_sizes_is_not_about_their_total(claim: Claim) -> None:
+def test_a_claim_about_sizes_is_not_about_their_total() -> None:
     made = frames_of(dbn())
     mine = list(rows_of(made.cells.query("experiment == 'dbn'")))
-    assert "total" not in {one.case for one in compare_claim(claim, PAPER, {"dbn": mine}, made.samples)}
+    for test, facts in (("memory", {}), ("crossover", {"over": ("gpu",)}), ("limited", {"over_case": "2048x1024"})):
+        claim = Claim("it", "It is.", test, "dbn", "multi-cpu", by="visible" * (test == "limited"), **facts)
+        assert "total" not in {one.case for one in compare_claim(claim, PAPER, {"dbn": mine}, made.samples)}

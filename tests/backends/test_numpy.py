@@ -96,33 +96,22 @@ def test_accelerate_uses_one_thread_or_its_own_number_and_its_steps_agree_with_f
     assert made.describe()["library"] == "Accelerate"
 
 
-WHEELS = {"scipy-openblas": "openblas", "Accelerate": "accelerate", "mkl-dynamic-lp64-iomp": "mkl", "blis": "blis"}
-
-
 def test_scipys_library_is_what_it_was_built_with_or_behind_a_stub_what_was_loaded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    find = software.scipy_library.__wrapped__
-
-    def built_with(name: str) -> None:
-        monkeypatch.setattr(scipy, "show_config", lambda mode: {"Build Dependencies": {"blas": {"name": name}}})
-
-    for name, library in WHEELS.items():
-        built_with(name)
-        assert find() == library
-    built_with("blas")
-    site = Path(scipy.__file__).resolve().parents[1]
-    loaded = [
-        SimpleNamespace(internal_api="openblas", filepath=str(site / "numpy.libs/libscipy_openblas64_.so")),
-        SimpleNamespace(internal_api="mkl", filepath=str(tmp_path / "lib/libmkl_rt.so.2")),
-    ]
+    find, loaded = software.scipy_library.__wrapped__, list[Any]()
     selected = SimpleNamespace(select=lambda user_api: SimpleNamespace(lib_controllers=loaded))
     monkeypatch.setattr(software, "ThreadpoolController", lambda: selected)
+    for name, library in {"scipy-openblas": "openblas", "mkl-dynamic-lp64-iomp": "mkl", "blas": "netlib"}.items():
+        monkeypatch.setattr(scipy, "show_config", lambda mode, of=name: {"Build Dependencies": {"blas": {"name": of}}})
+        assert find() == library
+    numpys = Path(scipy.__file__).resolve().parents[1] / "numpy.libs/libscipy_openblas64_.so"
+    loaded.append(SimpleNamespace(internal_api="openblas", filepath=str(numpys)))
+    assert (find(), software.controller("openblas")) == ("netlib", None)
+    loaded.append(SimpleNamespace(internal_api="mkl", filepath=str(tmp_path / "lib/libmkl_rt.so.2")))
     assert find() == "mkl"
-    assert software.controller("openblas") is None  # NumPy's
-    loaded.pop()
-    assert find() == "netlib"
     monkeypatch.setattr(software.platform, "system", lambda: "Darwin")
+    loaded.clear()
     assert find() == "accelerate"
 
 

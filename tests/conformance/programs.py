@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -42,12 +42,6 @@ def case_of(workload: str, size: str, /, **changed: Any) -> Case:
     return Case("-".join([size, *map(str, changed.values())]), workload, usual | own | changed)
 
 
-def _cases_of_papers() -> Iterator[Case]:
-    for paper in load_papers().values():
-        for experiment in paper.experiments.values():
-            yield from experiment.smoke_cases
-
-
 def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
     """Return what a step of the case does, whatever its sizes."""
     texts = ((key, value if isinstance(value, str) else "") for key, value in case.parameters.items())
@@ -56,9 +50,10 @@ def _kind(case: Case) -> tuple[str, frozenset[tuple[str, str]]]:
 
 SMOKE, ODD = ([case_of(name, size) for name in WORKLOADS] for size in SIZES)
 OWN = [*SMOKE, *ODD]
-CASES = [*OWN, *_cases_of_papers()]
-# A paper's cases that do as others before them, at other sizes: by default these are not tried, with `-m slow` all are.
-AGAIN = {id(case) for place, case in enumerate(CASES) if place >= len(OWN) and _kind(case) in map(_kind, CASES[:place])}
+_TABLES = (table for paper in load_papers().values() for table in paper.experiments.values())
+_OF_PAPERS = {_kind(case): case for table in _TABLES for case in table.smoke_cases}
+# The workloads' own cases, and of the papers' one of each kind that does otherwise.
+CASES = [*OWN, *(_OF_PAPERS[kind] for kind in _OF_PAPERS if kind not in {*map(_kind, OWN)})]
 
 
 class Place(NamedTuple):
@@ -84,18 +79,22 @@ def places(*precisions: str, on: str = "", of: Sequence[str] = ()) -> list[Any]:
 
 
 def at(cases: Sequence[Case], some: Iterable[Any]) -> Any:
-    """Parametrize a test by every case at every one of these places that its workload runs at."""
+    """Parametrize a test by every case at every one of these places that its workload runs at.
+
+    In other precisions than fp32 steps do the same: these are tried at odd sizes alone.
+    """
     programs = [
         pytest.param(
             place,
             case,
-            marks=[*one.marks, *[pytest.mark.slow] * (id(case) in AGAIN or _is_long(place, case))],
+            marks=[*one.marks, *[pytest.mark.slow] * _is_long(place, case)],
             id="-".join((*place, name_of(case))),
         )
         for one in some
         for (place,) in [one.values]
         for case in cases
-        if runs(case.workload, place.backend, place.precision)
+        if (place.precision == "fp32" or case.name.startswith("odd"))
+        and runs(case.workload, place.backend, place.precision)
     ]
     return pytest.mark.parametrize(("place", "case"), programs)
 

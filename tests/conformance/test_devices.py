@@ -1,7 +1,6 @@
 """What accelerators do otherwise: steps as graphs, and memory of their own."""
 
 import gc
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +21,8 @@ GPUS = [pytest.param(Place("torch", "cuda", one), id=one, marks=pytest.mark.gpu)
 
 
 @pytest.fixture(params=GPUS)
-def made(request: pytest.FixtureRequest) -> Iterator[Any]:
-    yield make(*request.param, seed=7)
-    gc.collect()
-    torch.cuda.empty_cache()
+def made(request: pytest.FixtureRequest) -> Any:
+    return make(*request.param, seed=7)
 
 
 def filled(made: Any, value: float, *shape: int) -> torch.Tensor:
@@ -132,24 +129,6 @@ def test_draws_go_on_after_a_capture_that_was_broken_off(made: Any) -> None:
         np.testing.assert_array_equal(made.host(u), alike.host(alike.uniform(same)))
 
 
-def test_a_program_is_rehearsed_without_graphs_and_then_with_them_and_none_warns_of_its_generator(
-    made: Any, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
-) -> None:
-    u, captured = torch.zeros(8, 8, device="cuda"), []
-
-    def step() -> None:
-        made.uniform(u)
-
-    for rehearsal in made.rehearsals():
-        with rehearsal:
-            captured.append(made.captured(step))
-            captured[-1]()
-    made.sync()
-    assert [one == step for one in captured] == [True, False]
-    assert "deprecated" not in capfd.readouterr().err
-    assert not [one for one in recwarn if "generator" in str(one.message)]
-
-
 def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any) -> None:
     a, out = filled(made, 1, 64, 64), filled(made, 0, 64, 64)
     gc.collect()
@@ -164,22 +143,15 @@ def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any)
     del taken
 
 
-def test_a_case_that_does_not_fit_is_not_run_and_one_that_runs_out_of_memory_fails_alone(
-    made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cases = tuple(Case(str(side), "matmul", {"m": side, "k": side, "n": side}) for side in (4096, 64))
+def test_a_case_that_runs_out_of_memory_fails_alone(made: Any) -> None:
+    cases = tuple(Case(str(side), "matmul", {"m": side, "k": side, "n": side}) for side in (2048, 64))
     order = order_of("torch-1", cases=tuple(Asked(case, 1, "") for case in cases))
     order = replace(order, profile=replace(order.profile, device="cuda", precision=made.precision))
     bench, _ = make_bench(made)
-    monkeypatch.setattr(made, "bytes_free", lambda: 1e7)
-    facts = measure_case(order, order.cases[0], bench)
-    assert (facts["status"], facts["blocks"]) == ("not-run", [])
-    assert facts["reason"].startswith("needs ")
-    assert facts["reason"].endswith(" GB of GPU memory, has 0.0")
-    monkeypatch.undo()
+    gc.collect()
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**26) / total)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**24) / total)
     try:
         facts = measure_case(order, order.cases[0], bench)
         assert facts["status"] == "failed"

@@ -11,12 +11,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from respeed.backends import Program, Step
-from respeed.inputs.registry import workloads
+from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, make_bench, measure_case
 from respeed.model import Case
 from respeed.workloads import make_workload
+from respeed.workloads.arrays import Draws
 from tests.conformance.programs import (
-    CASES,
+    ODD,
     WORKLOADS,
     Place,
     at,
@@ -25,6 +26,7 @@ from tests.conformance.programs import (
     first_and_later,
     largest,
     make,
+    name_of,
     numbers_of,
     places,
     steps,
@@ -34,15 +36,14 @@ from tests.orders import order_of
 # How a part of a step is done at first, and how ever after.
 Wrong = tuple[Callable[[Step], object], Callable[[Step], object]]
 # What is copied or sorted in fp64 was drawn in fp32: to round it changes nothing.
-EXACT_IN_FP32 = {"copies", "memory_copy", "sort"}
-# Of its parameters some entries are compared.
-SOME_ENTRIES = {"convnet"}
-# Of many layers, which are learned and compared as those of `dbn` are.
-LIKE_OTHERS = {"sda"}
+EXACT = {("fp64", "copies"), ("fp64", "memory_copy"), ("fp64", "sort")}
+# Whose arrays are bent elsewhere (tests/workloads/test_convnet.py), or compared as those of `dbn` are.
+LIKE_OTHERS = {"convnet", "sda"}
 # What replicas compute is in other processes: their parts are nets as others are.
-ELSEWHERE = {"data_parallel", "convnet_replicas"}
+ELSEWHERE = {"data_parallel"}
 # At odd sizes, where these run on a CPU and learn.
-ALL = [case_of(name, "smoke" if name == "convnet" else "odd") for name in WORKLOADS]
+SMALL = {"convnet", "dbn"}
+ALL = [case_of(name, "smoke" if name in SMALL else "odd") for name in WORKLOADS if name != "convnet_replicas"]
 HERE = [case for case in ALL if case.workload not in ELSEWHERE]
 # What a workload writes that learns nothing, and is compared whole.
 WRITTEN = {
@@ -51,7 +52,19 @@ WRITTEN = {
 }  # fmt: skip
 LEARNED = {case.workload: make_workload(case).learned or WRITTEN.get(case.workload, ()) for case in HERE}
 RATES = {case.workload: [name for name in dir(make_workload(case)) if name.endswith("rate")] for case in HERE}
-FULL, IN_FP32 = (places(*some, on="cpu", of=("numpy", "torch")) for some in (("fp32", "fp64"), ("fp32",)))
+
+
+def once(cases: list[Case], *precisions: str) -> Any:
+    """Parametrize a test by every case, where NumPy has a step for it, or else torch: what is checked is the same."""
+    found = [(Place(name, "cpu", one), case) for case in cases for one in precisions for name in ("numpy", "torch")]
+    first = {
+        (place.precision, name_of(case)): (place, case) for place, case in reversed(found) if is_there(place, case)
+    }
+    return pytest.mark.parametrize(("place", "case"), first.values(), ids=map("-".join, first))
+
+
+def is_there(place: Place, case: Case) -> bool:
+    return runs(case.workload, place.backend, place.precision) and (place.precision, case.workload) not in EXACT
 
 
 def plant(program: Program, wrong: Callable[[Program], Wrong]) -> Program:
@@ -134,21 +147,19 @@ def bent(program: Program, of: str) -> Wrong:
 
 
 @pytest.mark.parametrize("wrong", [idle, cached, cached_but_for_what_is_learned])
-@at(ALL, IN_FP32)
+@once(ALL, "fp32")
 def test_a_step_that_computes_at_first_alone_does_not_pass_later(place: Place, case: Case, wrong: Any) -> None:
     first, later = first_and_later(plant(build(make(*place), case), wrong))
     assert first <= TOLERANCE["fp32"] < later
 
 
-@at(HERE, FULL)
+@once(HERE, "fp32", "fp64")
 def test_a_step_that_is_rounded_later_does_not_pass(place: Place, case: Case) -> None:
-    if place.precision == "fp64" and case.workload in EXACT_IN_FP32:
-        pytest.skip(f"{case.workload}: rounding to fp32 changes nothing")
     first, later = first_and_later(plant(build(make(*place), case), rounded))
     assert first <= TOLERANCE[place.precision] < later
 
 
-@at([case for case in HERE if RATES[case.workload]], FULL)
+@once([case for case in HERE if RATES[case.workload]], "fp32", "fp64")
 def test_a_rate_that_is_a_little_off_does_not_pass(place: Place, case: Case) -> None:
     """By 1 % in fp32, by 0.1 % in fp64."""
     right: Any = make_workload(case)
@@ -161,13 +172,26 @@ def test_a_rate_that_is_a_little_off_does_not_pass(place: Place, case: Case) -> 
 
 
 @pytest.mark.parametrize("wrong", [held, bent])
-@at([case for case in HERE if LEARNED[case.workload] and case.workload not in LIKE_OTHERS], IN_FP32)
+@once([case for case in HERE if LEARNED[case.workload] and case.workload not in LIKE_OTHERS], "fp32")
 def test_one_array_that_stays_or_is_off_in_one_element_does_not_pass(place: Place, case: Case, wrong: Any) -> None:
-    if wrong is bent and case.workload in SOME_ENTRIES:
-        pytest.skip(f"{case.workload}: of its parameters some entries are compared")
     for name in LEARNED[case.workload]:
         program = plant(build(make(*place), case), partial(wrong, of=name))
         assert min(first_and_later(program)) > TOLERANCE["fp32"], name
+
+
+DRAWN = [
+    pytest.param(case, name, id=f"{case.workload}-{name}")
+    for case in HERE
+    for name, values in make_workload(case).arrays(np.random.default_rng(1)).items()
+    if isinstance(values, Draws) and runs(case.workload, "numpy", "fp32")
+]
+
+
+@pytest.mark.parametrize(("case", "draws"), DRAWN)
+def test_samples_that_do_not_follow_from_their_draws_do_not_pass(case: Case, draws: str) -> None:
+    program = steps(build(make("numpy"), case), 1)
+    write(program, draws, 1 - numbers_of(program)[draws])
+    assert largest(program) > TOLERANCE["fp32"]
 
 
 # Of torch's own products, which of their arguments are multiplied.
@@ -178,40 +202,31 @@ FACTORS = {
 }  # fmt: skip
 
 
-class LowerProducts(TorchDispatchMode):
-    """Every product that torch does meanwhile is of a lower precision, those of derivatives included: of factors with
-    TF32's ten bits for fp32, and rounded to fp32 for fp64."""
+class Tf32(TorchDispatchMode):
+    """Every product that torch does meanwhile is of factors with TF32's ten bits, those of derivatives included."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        factors = FACTORS.get(func.overloadpacket.__name__, ())
-        for place in factors:
-            if args[place].dtype == torch.float32 and not args[place].is_meta:
+        args = list(args)
+        for place in FACTORS.get(func.overloadpacket.__name__, ()):
+            if not args[place].is_meta:
                 bits = args[place].detach().contiguous().view(torch.int32)
-                factor = ((bits + (1 << 12)) & ~((1 << 13) - 1)).view(torch.float32)
-                args = (*args[:place], factor, *args[place + 1 :])
-        made = func(*args, **(kwargs or {}))
-        for product in made if isinstance(made, tuple) else (made,):
-            if factors and product is not None and product.dtype == torch.float64:
-                product.copy_(product.float())
-        return made
+                args[place] = ((bits + (1 << 12)) & ~((1 << 13) - 1)).view(torch.float32)
+        return func(*args, **(kwargs or {}))
 
 
-@at(
-    [case for case in CASES if workloads()[case.workload].products], [one for one in FULL if one.id.startswith("torch")]
-)
-def test_products_of_the_next_lower_precision_do_not_pass(place: Place, case: Case) -> None:
+@at([case for case in ODD if workloads()[case.workload].products], places("fp32", on="cpu", of=["torch"]))
+def test_products_in_tf32_do_not_pass(place: Place, case: Case) -> None:
     program = build(make(*place), case)
-    with LowerProducts():
+    with Tf32():
         steps(program, 1)
-    assert largest(program) > TOLERANCE[place.precision]
+    assert largest(program) > TOLERANCE["fp32"]
 
 
-@pytest.mark.parametrize("wrong", [idle, cached, rounded])
-def test_a_program_that_is_wrong_later_shows_no_time(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_wrong_later_shows_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     order = order_of("torch-1")
     bench, _ = make_bench(make("torch"))
     right = bench.backend.build
-    monkeypatch.setattr(bench.backend, "build", lambda *what: plant(right(*what), wrong))
+    monkeypatch.setattr(bench.backend, "build", lambda *what: plant(right(*what), rounded))
     facts = measure_case(order, order.cases[0], bench)
     assert (facts["status"], facts["blocks"]) == ("wrong", [])
     assert facts["reason"].startswith("after the timed steps: wrong result: ")

@@ -7,19 +7,21 @@ import pytest
 
 from respeed.figures.charts import Chart, Outcome, chart_ladder, chart_speedup, draw_chart, order_cases
 from respeed.figures.style import COLORS, color_packages
-from respeed.inputs.papers import load_papers
+from respeed.inputs.papers import load_paper
 from respeed.model import TOTAL
-from respeed.output import build_tables, load_shown
-from tests.derived import GPU, NOISE
-from tests.figures.boxes import assert_legible, texts_of
-from tests.figures.machines import ALL, CPU, DOUBLE, PROFILES, write_machine, write_row
+from respeed.output import read_tables
+from respeed.output.layout import Shown
+from tests.derived import GPU, NOISE, PAPER, shown_of
+from tests.figures.machines import ALL, CPU, DOUBLE, PROFILES, assert_legible, texts_of, write_machine, write_row
 from tests.made import make_lines, write_lines
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 
-def chosen(experiment: str, paper: str = "raina2009") -> tuple[Chart, Outcome]:
-    build_tables(smoke=False, papers=[paper])
-    results = load_shown(smoke=False, papers=[paper])
-    outcome = Outcome(results, results.papers[paper], results.papers[paper].experiments[experiment], "box")
+
+def chosen(experiment: str, name: str = "raina2009") -> tuple[Chart, Outcome]:
+    tables = read_tables(smoke=False, papers=[name])
+    results, paper = Shown(tables.papers, ["box"], False, tables.frames), tables.papers[name]
+    outcome = Outcome(results, paper, paper.experiments[experiment], "box")
     return chart_speedup(outcome, color_packages(results.table("cells"))), outcome
 
 
@@ -28,7 +30,7 @@ def values(chart: Chart) -> dict[tuple[str, str], float]:
     return chart.points.set_index(["row", "case"])["value"].to_dict()
 
 
-def test_every_row_stands_over_the_papers_fastest_cpu() -> None:
+def test_rows_stand_over_the_papers_fastest_cpu_and_a_figure_says_what_it_shows_in_the_words_of_the_tables() -> None:
     write_machine(CPU)
     found, outcome = chosen("rbm")
     assert found.y_title == "times as fast as the paper's fastest CPU row"
@@ -41,9 +43,20 @@ def test_every_row_stands_over_the_papers_fastest_cpu() -> None:
     for number, seconds in (("value", "seconds"), ("low", "seconds_high"), ("high", "seconds_low")):
         assert drawn[number] == pytest.approx(theirs / ours[seconds]), number
 
+    found, outcome = chosen("sparse-coding")
+    told = {"Sparse coding on box", "share of nonzero coefficients", "GPU, 2009", "3 %", "6 %", "10 %", found.y_title}
+    assert told <= texts_of(draw_chart(found, ""))
+    assert found.note.startswith("Bars: 95 % intervals. Hollow: one core. Of each algorithm the rows that are fastest")
+    assert found.note.endswith("Grey: Raina, Madhavan and Ng (ICML 2009).")
+    front = [row.key.split() for row in found.rows if not row.key.startswith("paper ")]
+    assert ["torch-all", "sparse_parallel"] in front
+    measured = set(outcome.cells.loc[outcome.cells["seconds"] > 0, "algorithm"])
+    assert sorted(name for _, name in front) == sorted(measured)
+    assert len(measured) > 2
+
 
 def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machine_as_in_its_table() -> None:
-    write_machine(ALL)
+    write_machine(ALL, rounds=3)
     found, outcome = chosen("matmul")
     assert found.y_title == "times as fast as this machine's fastest CPU row"
     words = outcome.experiment.column_words()
@@ -53,7 +66,7 @@ def test_where_the_paper_prints_nothing_rows_stand_over_the_fastest_of_the_machi
 
 
 def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_the_first_case_at_its_rate() -> None:
-    cases = load_papers(["tensorflow-benchmarks"])["tensorflow-benchmarks"].experiments["vgg16"].cases
+    cases = load_paper("tensorflow-benchmarks").experiments["vgg16"].cases
     for seconds, case in zip((0.1, 0.11), cases, strict=False):
         for number, noise in enumerate(NOISE, start=1):
             write_lines(*make_lines([seconds * noise], number=number, case=case, **GPU))
@@ -67,43 +80,22 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base_and_without_numbers_th
     assert values(alone) == {("gpu", "1 gpu"): 1, ("gpu", "2 gpus"): pytest.approx(2 * 0.1 / 0.11, rel=0.02)}
 
 
-@pytest.mark.parametrize(
-    ("experiment", "total", "flops", "order", "is_ordered"),
-    [
+def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -> None:
+    for name, total, flops, order, is_ordered in (
         ("rbm", None, [4.0, 1.0, 2.0, 8.0], [1, 2, 0, 3], True),
         ("rbm", None, [4.0, 1.0, 4.5, 8.0], [1, 0, 2, 3], False),
         ("rbm", None, [4.0, 1.0, None, 8.0], [0, 1, 2, 3], False),
         ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], [0, 1, 2, 3], False),
         ("matmul", None, [1.0, 2.0], [0, 1], False),  # several programs
-    ],
-)
-def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone(
-    experiment: str, total: str, flops: list[float], order: list[int], is_ordered: bool
-) -> None:
-    write_machine(CPU[:1], rounds=1)
-    _, outcome = chosen(experiment)
-    names = outcome.cases[: len(flops)]
-    work = pd.DataFrame({"case": [TOTAL, *names], "flops": [0.5, *flops]})
-    found = order_cases(replace(outcome, experiment=replace(outcome.experiment, total=total)), work)
-    assert found == ([*(names[place] for place in order), TOTAL], is_ordered)
-
-
-def test_a_figure_alone_says_what_it_shows_in_the_words_of_the_tables() -> None:
-    write_machine(CPU)
-    found, outcome = chosen("sparse-coding")
-    told = {"Sparse coding on box", "share of nonzero coefficients", "GPU, 2009", "3 %", "6 %", "10 %", found.y_title}
-    assert told <= texts_of(draw_chart(found, ""))
-    assert found.note.startswith("Bars: 95 % intervals. Hollow: one core. Of each algorithm the rows that are fastest")
-    assert found.note.endswith("Grey: Raina, Madhavan and Ng (ICML 2009).")
-    front = [row.key.split() for row in found.rows if not row.key.startswith("paper ")]
-    assert ["torch-all", "sparse_parallel"] in front
-    measured = set(outcome.cells.loc[outcome.cells["seconds"] > 0, "algorithm"])
-    assert sorted(name for _, name in front) == sorted(measured)
-    assert len(measured) > 2
+    ):
+        outcome = Outcome(shown_of(), PAPER, replace(PAPER.experiments[name], total=total), "box")
+        names = outcome.cases[: len(flops)]
+        work = pd.DataFrame({"case": [TOTAL, *names], "flops": [0.5, *flops]})
+        assert order_cases(outcome, work) == ([*(names[place] for place in order), TOTAL], is_ordered), flops
 
 
 def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour() -> None:
-    write_machine((*ALL, *DOUBLE), paper="bergstra2010")
+    write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
     found, outcome = chosen("nets", "bergstra2010")
     looks = {row.key: row.look for row in found.rows}
     assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
@@ -117,19 +109,19 @@ def test_no_two_rows_look_alike_one_core_is_hollow_and_a_package_has_its_colour(
 
 
 def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
-    write_machine(DOUBLE, paper="check-blas")
+    write_machine(DOUBLE, paper="check-blas", rounds=2)
     found, _ = chosen("single-2000", "check-blas")
     assert "Of the paper's 37 rows the fastest of each year." in found.note
     assert {row.label for row in found.rows} >= {"GTX 480, 2010", "GTX Titan Black, 2014"}
     assert sum(row.key.startswith("paper ") for row in found.rows) == 6
 
 
-@pytest.mark.parametrize("counts", [(1,), (1, 2), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
+@pytest.mark.parametrize("counts", [(1,), (1, 2, 3, 4, 8, 16, 32, 64, 128, 192)])
 def test_a_ladder_has_every_number_of_threads_and_one_core_has_no_curve_and_says_so(counts: tuple[int, ...]) -> None:
     for blas, speed in (("mkl", 1.0), ("openblas", 1.1)):  # of two libraries, the faster on so many threads
         for count in counts:
             profile = replace(PROFILES[f"{blas}-all"], name=f"{blas}-all-t{count}", threads=count, ladder=True)
-            write_row(profile, 1e11 * speed * count * (0.9 if count > 1 else 1.0), paper="machine", rounds=3)
+            write_row(profile, 1e11 * speed * count * (0.9 if count > 1 else 1.0), paper="machine", rounds=2)
     outcome = chosen("scaling", "machine")[1]
     chart = chart_ladder(outcome)
     figure = draw_chart(chart, "")

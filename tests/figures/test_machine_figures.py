@@ -12,7 +12,7 @@ from respeed.inputs.papers import load_paper
 from respeed.model import TOTAL
 from tests.derived import ALL as ALL_CORES
 from tests.derived import frames_of, seven
-from tests.figures.boxes import assert_legible, texts_of
+from tests.figures.machines import assert_legible, texts_of
 
 RAINA = load_paper("raina2009")
 
@@ -58,9 +58,7 @@ def test_without_its_work_a_case_has_no_point_without_ceilings_the_papers_alone_
     cells = cells.assign(peak_gflops=None)
     axes = machine.draw_roofline(bare, "box", cells, color_packages(cells), "a smoke run").axes[0]
     assert ([*axes.get_lines()], [text.get_text() for text in axes.texts]) == ([], [STAMP_TEXT])
-
-
-def test_programs_of_one_device_share_a_roof_that_is_called_by_the_device() -> None:
+    # Programs of one device share a roof, which is called by the device.
     _, roofs = machine.make_roofline(frames_of(seven(0.1)).cells, load_paper("bergstra2010"), "box")
     core = "one core at 3.16 GHz"
     names = [f"{core}, single precision, 2010", f"{core}, double precision, 2010", "GeForce GTX 285, 2010"]

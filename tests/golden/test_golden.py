@@ -6,6 +6,7 @@ multiple of their speed; `laptop` has the real one's hardware sheet.
 What this code makes of them is written anew by: ./run python -m tests.golden.test_golden
 """
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
+from respeed.output import build_review
+
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 # The records once more, as rows.
 NOT_KEPT = {"tables/rounds.csv"}
@@ -24,12 +27,12 @@ REVIEW = "report/REVIEW.md"
 BUILT = shutil.ignore_patterns("*.pdf", "*.html", "REVIEW*", "facts")
 
 
-def build(folder: Path, *only: str) -> None:
+def build(folder: Path) -> None:
     """Let respeed make a report of the records, in this folder, as a user does."""
     with tarfile.open(HERE / "records.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     shutil.copytree(ROOT / "report", folder / "report", ignore=BUILT, dirs_exist_ok=True)
-    command = [sys.executable, "-m", "respeed.cli", "report", *only, "--machine", "desk"]
+    command = [sys.executable, "-m", "respeed.cli", "report", "--machine", "desk"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
@@ -47,7 +50,8 @@ def words_of(report: Path) -> str:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     build(folder)
-    build(folder, "--review")
+    with contextlib.chdir(folder):
+        build_review(smoke=False, machine="desk")
     return folder
 
 
@@ -77,8 +81,8 @@ def write_anew() -> None:
             path = HERE / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        build(folder, "--review")
-        shutil.copy(folder / REVIEW, HERE)
+        with contextlib.chdir(folder):
+            shutil.copy(build_review(smoke=False, machine="desk"), HERE)
         (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"))
 
 

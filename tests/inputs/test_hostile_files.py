@@ -1,6 +1,5 @@
 """Whatever stands in a file that people share, or is one, gives a value or lines: no other exception, no wait."""
 
-import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +18,7 @@ from tests.inputs.written import FILES, read
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["yaml"]
 
-MOST = 12  # each reads a whole file
-KINDS = ("config", "cpu", "machine", "raina", "draft")
+KINDS = ("config", "cpu", "machine", "draft")
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=8),
     st.sampled_from(["all", "rbm", "gpu", "cpu", "torch", "total", "seconds", 10**30, 1e-30]),
@@ -28,47 +26,34 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-def check(kind: str, folder: Path, content: bytes) -> None:
-    value, lines = read(kind, folder, content)
-    assert (value is None) == bool(lines)
-    assert not any("\n" in line or "pydantic" in line or "nput should" in line for line in lines)
-
-
 # What the files are made of, so that more than the first letter is looked at.
-PIECES = st.sampled_from(
-    ["a", "b", ": ", ":", "\n", "  ", "- ", "[", "]", "{", "}", ",",
-     "&x", "*x", "!!int ", "!t ", "|", ">", "'", '"', "#",
-     "%TAG", "---", "...", "?", "\\x", "\\U", "<<", "=", "\t", "1", "1e9", "0x1", "~", "null", "\u202e", "\ufeff", "\0"]
-)  # fmt: skip
+WORDS = (": ", "&x", "*x", "!!int ", "!t ", "%TAG", "---", "...", "\\x", "\\U", "<<", "\u202e", "\ufeff")
+PIECES = st.sampled_from([*"ab:\n [-]{},|>'\"#?=\t1~\0", *WORDS])
 LINE = "rbm,576x1024,gpu,38.6,seconds,38.6\n"
 CELLS = st.sampled_from(
     ["rbm", "576x1024", "gpu", "38.6", "seconds", "x", ",", '"', "\n", "\r", "\0", "1_0", "٣", f"{HEAD}\n", LINE]
 )
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "printed"])
-@settings(max_examples=40)
+@pytest.mark.parametrize("kind", [*KINDS, "raina", "printed"])
+@settings(max_examples=12)  # some read a whole file
 @given(data=st.data())
-def test_any_bytes_give_a_value_or_lines(
+def test_whatever_stands_in_a_file_gives_a_value_or_lines(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
 ) -> None:
+    """Any bytes; what the files are made of, in any order; or a part of a right file is another, or is missing."""
     parts, head = (CELLS, f"{HEAD}\n") if kind == "printed" else (PIECES, "")
-    made = st.lists(parts, max_size=60).map(lambda found: f"{head}{''.join(found)}".encode())
-    check(kind, tmp_path_factory.getbasetemp(), data.draw(st.binary(max_size=100) | made))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=MOST)
-@given(data=st.data())
-def test_anything_in_place_of_anything(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
-) -> None:
-    """A part of a right file, at any depth, is another or is missing."""
-    content = yaml.safe_load(FILES[kind].text)
-    for _ in range(data.draw(st.integers(1, 2))):
-        replace_a_part(content, data)
-    text = yaml.safe_dump(copy.deepcopy(content), sort_keys=False, allow_unicode=True)
-    check(kind, tmp_path_factory.getbasetemp(), text.encode("utf-8", "surrogatepass"))
+    if kind == "printed" or data.draw(st.booleans()):
+        made = st.lists(parts, max_size=60).map(lambda found: "".join([head, *found]).encode())
+        content = data.draw(st.binary(max_size=100) | made)
+    else:
+        changed = yaml.safe_load(FILES[kind].text)
+        for _ in range(data.draw(st.integers(1, 2))):
+            replace_a_part(changed, data)
+        content = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True).encode("utf-8", "surrogatepass")
+    value, lines = read(kind, tmp_path_factory.getbasetemp(), content)
+    assert (value is None) == bool(lines)
+    assert not any("\n" in line or "pydantic" in line or "nput should" in line for line in lines)
 
 
 def replace_a_part(content: Any, data: st.DataObject) -> None:
@@ -90,14 +75,6 @@ def replace_a_part(content: Any, data: st.DataObject) -> None:
         return
 
 
-# Each of these reads a file.
-READERS: dict[str, Callable[[Path], object]] = {
-    **{FILES[kind].name: FILES[kind].read for kind in ("config", "cpu", "machine", "draft")},
-    "draft/published.csv": FILES["printed"].read,
-    "mine.py": lambda path: read_workload(path, "Mine"),
-}
-
-
 IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, "no regular file"),
     "folder": (Path.mkdir, "no regular file"),
@@ -106,16 +83,19 @@ IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", IRREGULAR)
-def test_what_is_no_regular_file_or_too_large_is_refused_at_once(tmp_path: Path, name: str, kind: str) -> None:
-    (make, complaint), path = IRREGULAR[kind], tmp_path / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    make(path)
-    (line,) = mistakes_of(lambda: READERS[name](path))
-    assert path.name in line
-    assert complaint in line
-    assert "\n" not in line
+def test_what_is_no_regular_file_or_too_large_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    readers: dict[str, Callable[[Path], object]] = {FILES[one].name: FILES[one].read for one in (*KINDS, "printed")}
+    readers["mine.py"] = lambda path: read_workload(path, "Mine")
+    make, complaint = IRREGULAR[kind]
+    for name, reader in readers.items():
+        path = tmp_path / f"of {name}" / name
+        path.parent.mkdir(parents=True)
+        make(path)
+        (line,) = mistakes_of(lambda path=path, reader=reader: reader(path))
+        assert path.name in line
+        assert complaint in line
+        assert "\n" not in line
 
 
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
@@ -125,13 +105,11 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    assert str(from_here(HARDWARE / "gpu.yaml")) == "workflow/hardware/gpu.yaml"
-    monkeypatch.chdir(ROOT / "workflow")
-    assert str(from_here(HARDWARE / "gpu.yaml")) == "hardware/gpu.yaml"
+    for folder, shown in ((ROOT, "workflow/hardware/gpu.yaml"), (ROOT / "workflow", "hardware/gpu.yaml")):
+        monkeypatch.chdir(folder)
+        assert str(from_here(HARDWARE / "gpu.yaml")) == shown
     monkeypatch.chdir(tmp_path)
-    assert not from_here(HARDWARE / "gpu.yaml").is_absolute()
-    assert from_here(HARDWARE / "gpu.yaml").samefile(HARDWARE / "gpu.yaml")
+    assert from_here(HARDWARE / "gpu.yaml").parts[0] == ".."
 
 
 # YAML as people mean it.
@@ -140,13 +118,13 @@ def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch:
     [
         ("no", "no"), ("yes", "yes"), ("on", "on"), ("Off", "Off"), ("012", "012"), ("0x1F", "0x1F"), ("1:30", "1:30"),
         ("1_000", "1_000"), ("2009-06-14", "2009-06-14"), ("1e3", 1000), ("1.5e-3", 0.0015), ("12", 12), ("-3", -3),
-        ("0.0", 0), ("-0.5", -0.5), ("1e30", int(1e30)), ("123456789012345678901", 123456789012345678901),
+        ("0.0", 0), ("-0.5", -0.5), ("1e30", 1e30), ("123456789012345678901", 123456789012345678901),
         ("true", True), ("false", False), ("null", None), ("", None), (".inf", ".inf"), (".nan", ".nan"),
     ],
 )  # fmt: skip
 def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object) -> None:
     (tmp_path / "some.yaml").write_text(f"key: {text}\n")
-    assert read_yaml(tmp_path / "some.yaml") == {"key": value}
+    assert repr(read_yaml(tmp_path / "some.yaml")) == repr({"key": value})
 
 
 @pytest.mark.parametrize(
@@ -155,7 +133,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
         *REFUSED,
         ("a: " + "1" * 10_000 + "\n", "is not YAML"),
         ("a:\n" * 90_000, "larger than"),
-        ("a: " + "[" * 5000, "is not YAML"),
+        ("a: " + "[" * 1000, "is not YAML"),
     ],
 )
 def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
@@ -167,9 +145,7 @@ def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str
     assert len(line) < 500
 
 
-@pytest.mark.parametrize(
-    "text", ["1_000", "1e3", "+1", "-1", "0x10", "nan", "inf", ".", "", "0", "0.000", "١٢٣", "²", "1.2.3", "1\u200b"]
-)
+@pytest.mark.parametrize("text", ["1_000", "1e3", "+1", "nan", ".", "", "0.000", "١٢٣", "²", "1.2.3", "1\u200b"])
 def test_only_plain_digits_are_a_printed_number(tmp_path: Path, text: str) -> None:
     value, lines = read("printed", tmp_path, FILES["printed"].text.replace(",563,seconds,", f",{text},seconds,", 1))
     assert value is None

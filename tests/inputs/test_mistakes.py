@@ -44,19 +44,14 @@ def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, 
 
 
 def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> None:
-    case = "batch: 2, learning_rate: 0.1, visible: 2, hidden: 2"
-    text = DRAFT.replace("workload: rbm", "workload: rmb") + (
-        f"  other:\n    title: Another\n    workload: rbm\n    cases: [{{case: one, {case}}}]\n"
-        f"    smoke_cases: [{{case: tiny, {case}}}]\n"
-    )
-    claim = "  else: {says: So., test: faster, experiment: other, row: gpu-c, over: [cpu]}\n"
-    text = text.replace("claims:\n", f"claims:\n{claim}")
+    claim = "  else: {says: So., test: mean, of: [fastr], mean: geometric}\n"
+    text = DRAFT.replace("workload: rbm", "workload: rmb").replace("claims:\n", f"claims:\n{claim}")
     with pytest.raises(WrongFile) as found:
         draft(tmp_path, text, DRAFT_CSV.replace("6573.73,", "0,"))
     said = [line.partition("draft/")[2].partition(";")[0] for line in found.value.lines]
     assert said == [
         "paper.yaml: experiments.rbm.workload: no workload 'rmb' (did you mean rbm?)",
-        "paper.yaml: claims.else.row: no row 'gpu-c' (did you mean gpu-b?)",
+        "paper.yaml: claims.else.of: no claim 'fastr' (did you mean faster?)",
         "published.csv:2: value: must be a number greater than 0, in digits such as 1234.5, not '0'",
     ]
 
@@ -64,11 +59,8 @@ def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> 
 def test_a_draft_with_a_mistake_stops_only_who_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read("draft", tmp_path / "x")
     (tmp_path / "x/draft").rename(tmp_path / "good")
-    read(
-        "draft",
-        tmp_path,
-        DRAFT.replace("unit: examples a", "unit: examples per").replace("label: NumPy", "lable: NumPy"),
-    )
+    wrong = DRAFT.replace("unit: examples a", "unit: examples per").replace("label: NumPy", "lable: NumPy")
+    read("draft", tmp_path, wrong)
     papers = replace(PAPER_FILES, folder=tmp_path)
     assert papers.names() == ("draft", "good")
     assert list(papers.load_all(["good"])) == list(papers.load_all(chosen=["good"])) == ["good"]
@@ -96,11 +88,8 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     ("settings", "line"),
     [
         (["preset"], "--config: 'preset' must be of the form KEY=VALUE, such as preset=smoke"),
-        (["=x"], "--config: '=x' must be of the form KEY=VALUE"),
         (["preset=!!str smoke"], r"--config preset:1: tags \(.*\) are not allowed"),
         (["presett=smoke"], r"--config: presett: unknown key.*did you mean preset\?"),
-        (["minutes=x"], "--config: minutes: must be a number, not 'x'"),
-        (["round=3"], r"--config: round: unknown key.*did you mean rounds\?"),
         (["seed=x"], "--config: seed: must be a whole number, not 'x'"),
         (["machine=\"a\\a\""], r"--config machine:1: a text holds the character U\+0007"),
     ],

@@ -57,7 +57,7 @@ rbm,small,gpu-a,5.83,x,5.83x
 
 def draft(folder: Path, text: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper:
     """The paper of this text, with its printed numbers, if any."""
-    (folder / "draft").mkdir()
+    (folder / "draft").mkdir(parents=True)
     (folder / "draft/paper.yaml").write_text(text)
     if csv is not None:
         (folder / "draft/published.csv").write_text(csv)
@@ -73,8 +73,7 @@ class File(NamedTuple):
 
 
 def _one_of(files: Files[Any], name: str) -> Callable[[Path], Any]:
-    above = len(Path(files.pattern).parts)
-    return lambda path: replace(files, folder=path.parents[above - 1]).load(name)
+    return lambda path: replace(files, folder=path.parents[files.pattern.count("/")]).load(name)
 
 
 def _paper(path: Path) -> Any:

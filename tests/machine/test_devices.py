@@ -9,8 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from respeed import doctor
 from respeed.machine import describe_machine, devices
@@ -77,21 +75,29 @@ def test_a_device_tells_what_it_is_and_how_its_clock_is(nvml: dict[str, Any]) ->
     assert clock_reader("cuda", PCI)().keys() == CLOCK.keys() - {"sm_mhz", "watts"}
 
 
-@pytest.mark.parametrize("query", ANSWERS)
-def test_a_query_that_nvml_does_not_answer_fails_alone(nvml: dict[str, Any], query: str) -> None:
-    del nvml[query]
-    (facts,), clock = device_facts(), clock_reader("cuda", PCI)()
-    assert facts.items() <= FACTS.items()
-    assert clock.items() <= CLOCK.items()
-    assert len(facts) + len(clock) == len(FACTS) + len(CLOCK) - 1
-    assert describe_machine()["accelerators"] == ["NVIDIA GPU" if query == "DeviceGetName" else "NVIDIA A100"]
+def test_a_query_that_nvml_does_not_answer_fails_alone(nvml: dict[str, Any]) -> None:
+    for query in ANSWERS:
+        answer = nvml.pop(query)
+        (facts,), clock = device_facts(), clock_reader("cuda", PCI)()
+        assert facts | clock == {key: value for key, value in (FACTS | CLOCK).items() if key in facts | clock}
+        assert len(facts | clock) == len(FACTS | CLOCK) - 1
+        assert describe_machine()["accelerators"] == ["NVIDIA GPU" if query == "DeviceGetName" else "NVIDIA A100"]
+        nvml[query] = answer
 
 
-@pytest.mark.parametrize(("device", "pci"), [("cuda", None), ("xpu", PCI), ("mps", None), ("cuda", PCI[:-1])])
 @pytest.mark.usefixtures("nvml", "powercap")
-def test_a_device_that_nvml_does_not_know_has_no_clock_and_a_row_on_it_no_energy(device: str, pci: str | None) -> None:
-    assert clock_reader(device, pci)() == {}
-    assert energy_counters(device, pci) == ([], f"of {device} devices only those that NVML knows count their energy")
+def test_a_device_that_nvml_does_not_know_has_no_clock_and_a_row_on_it_no_energy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for device, pci in (("cuda", None), ("xpu", PCI), ("cuda", PCI[:-1])):
+        assert clock_reader(device, pci)() == {}
+        why_not = f"of {device} devices only those that NVML knows count their energy"
+        assert energy_counters(device, pci) == ([], why_not)
+    # Nor of a slice are those of the whole board.
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", lambda gpu: [1, 1])
+    assert clock_reader("cuda", PCI)() == {}
+    reason = "a MIG slice: its board counts energy and tells clocks for all slices together"
+    assert energy_counters("cuda", PCI) == ([], reason)
 
 
 def test_a_row_on_a_gpu_counts_that_device_and_every_package_and_no_part_of_one(
@@ -105,14 +111,6 @@ def test_a_row_on_a_gpu_counts_that_device_and_every_package_and_no_part_of_one(
     del nvml["DeviceGetTotalEnergyConsumption"]
     found, why_not = energy_counters("cuda:1", PCI)
     assert (found, "Not Supported" in why_not) == ([], True)
-
-
-@pytest.mark.usefixtures("nvml", "powercap")
-def test_of_a_mig_slice_neither_energy_nor_clocks_of_the_whole_board_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", lambda gpu: [1, 1])
-    assert clock_reader("cuda", PCI)() == {}
-    reason = "a MIG slice: its board counts energy and tells clocks for all slices together"
-    assert energy_counters("cuda", PCI) == ([], reason)
 
 
 def test_a_machine_whose_counters_cannot_be_read_says_why(powercap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,15 +130,8 @@ def used(wraps_at: float | None, before: float, after: float, seconds: float = 1
     return EnergyCounter("package-0", lambda: 0.0, wraps_at).between(before, after, seconds)
 
 
-@given(st.floats(0, RANGE, exclude_max=True), st.floats(0, RANGE, exclude_max=True))
-def test_a_counter_that_begins_anew_says_what_was_used_all_the_same(before: float, joules: float) -> None:
-    found = used(RANGE, before, (before + joules) % RANGE)
-    assert 0 <= found <= RANGE
-    # Next to nothing may come out as next to a whole round: a counter in microjoules cannot.
-    assert min(abs(found - joules), RANGE - abs(found - joules)) < 1e-6
-
-
-def test_a_counter_that_was_set_back_or_may_have_gone_round_unseen_tells_nothing() -> None:
+def test_a_counter_that_begins_anew_says_what_was_used_and_one_that_may_have_gone_round_unseen_nothing() -> None:
+    assert used(RANGE, RANGE - 1, 2.0) == pytest.approx(3.0)
     assert used(None, 4.0, 5.0, 1e9) == used(RANGE, 1.0, 2.0, RANGE / devices.MOST_WATTS * 0.99) == 1.0
     assert math.isnan(used(None, 5.0, 4.0))
     assert math.isnan(used(RANGE, 1.0, 2.0, RANGE / devices.MOST_WATTS))
@@ -148,23 +139,20 @@ def test_a_counter_that_was_set_back_or_may_have_gone_round_unseen_tells_nothing
 
 def test_without_a_driver_of_its_kind_no_device_can_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "accelerator_names", tuple)
-    for there, expected in ((), ["cuda:1", "xpu", "mps"]), (("/dev/kfd", "/dev/dri"), ["mps"]):
+    for there, expected in ((), ["cuda:1", "xpu", "mps", "tpu"]), (("/dev/kfd", "/dev/dri", "/dev/vfio"), ["mps"]):
         monkeypatch.setattr(devices.os.path, "exists", lambda path, there=there: path in there)
         missing = {one: devices.missing_device(one) for one in ("cpu", "cuda:1", "xpu", "mps", "tpu")}
         assert [one for one, reason in missing.items() if reason] == expected
         assert missing["mps"] == "no MPS device"
 
 
-@pytest.mark.parametrize(("advice", "code", "last"), [("", 0, "fit to measure"), ("wait", 1, "not quite fit to")])
-def test_doctor_ends_well_where_nothing_is_to_be_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], advice: str, code: int, last: str
-) -> None:
-    found = [doctor.Finding("a subject", "found"), doctor.Finding("another", "found", advice)]
+def test_doctor_ends_well_where_nothing_is_to_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_cpu", "_memory", "_programs", "_devices", "_lock_and_steadiness", "_profiles"):
         monkeypatch.setattr(doctor, name, list)
-    monkeypatch.setattr(doctor, "_facts", lambda name: found)
-    assert doctor.examine() == code
-    assert capsys.readouterr().out.splitlines()[-1].startswith(last)
+    for advice, code in (("", 0), ("wait", 1)):
+        found = [doctor.Finding("a subject", "found"), doctor.Finding("another", "found", advice)]
+        monkeypatch.setattr(doctor, "_facts", lambda name, found=found: found)
+        assert doctor.examine() == code
 
 
 @pytest.mark.parametrize(
@@ -175,7 +163,6 @@ def test_doctor_ends_well_where_nothing_is_to_be_done(
         ({"processes": 2}, {"Tesla T4": "end the other programs on it, or measure later"}),
         ({"reasons": {"fp32": "too old", "bf16": "too old"}}, {"torch on cuda": "too old"}),
         ({"reasons": {"fp32": None, "bf16": "no bf16"}}, {"torch on cuda": ""}),
-        ({"reason": "it hangs"}, {"torch on cuda": "it hangs"}),
     ],
 )
 def test_doctor_says_what_is_amiss_with_a_gpu(

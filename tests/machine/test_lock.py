@@ -18,7 +18,7 @@ import subprocess, sys
 from respeed.machine.process import machine_lock
 with machine_lock(0) as held:
     if "child" in sys.argv:
-        subprocess.Popen(["sleep", "2"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.Popen(["sleep", "1"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     print("mine", flush=True)
     sys.stdin.read()
 """

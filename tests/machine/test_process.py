@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from respeed.machine import process
-from respeed.machine.process import cpu_quota, memory_left, quota_throttles
+from respeed.machine.process import cpu_quota, memory_free, memory_left, quota_throttles
 
 Write = Callable[[str, dict[str, str]], None]
 
@@ -38,8 +39,6 @@ JOB = {
         # The least of the group and those above it.
         (cpu_quota, "0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
         (cpu_quota, "0::/\n", {"cpu.max": "max 100000\n"}, None),
-        (cpu_quota, "0::/\n", {"cpu.max": "nonsense\n"}, None),
-        (cpu_quota, "0::/user/job\n", {"user/job/cpu.max": "max 1000\n", "user/cpu.max": "400000 100000\n"}, 4.0),
         (cpu_quota, "0::/user/job\n", {"user/job/cpu.max": "500 1000\n", "user/cpu.max": "4000 1000\n"}, 0.5),
         # A container without a namespace of its own is told a group that it does not see: its own is the root.
         (cpu_quota, "1:cpu:/x\n0::/docker/1\n", {"cpu.max": "200000 100000\n"}, 2.0),
@@ -57,7 +56,14 @@ def test_the_limits_of_a_group_and_those_above_it_are_told(
     assert ask() == told
 
 
-@pytest.mark.parametrize("ask", [cpu_quota, memory_left, quota_throttles])
+def test_what_the_system_or_the_group_leaves_is_free_whichever_is_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.psutil, "virtual_memory", lambda: SimpleNamespace(available=600))
+    monkeypatch.setattr(process.psutil.Process, "memory_info", lambda self: SimpleNamespace(rss=7))
+    for left, free in ((None, 607), (500, 507), (700, 607)):
+        monkeypatch.setattr(process, "memory_left", lambda left=left: left)
+        assert memory_free() == free
+
+
 @pytest.mark.usefixtures("groups")
-def test_where_nothing_is_told_there_is_no_limit(ask: Callable[[], float | None]) -> None:
-    assert ask() is None
+def test_where_nothing_is_told_there_is_no_limit() -> None:
+    assert cpu_quota() is memory_left() is quota_throttles() is None

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import timing
@@ -68,21 +66,12 @@ def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: t
     return Timer((step,), nothing, synchronous, 1, seconds, REAL, probe, [], meter=Meter(counters))
 
 
-@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30))
-def test_no_step_time_however_odd_spoils_a_block(times: list[float]) -> None:
-    assert contamination(replace(CLEAN, sample_seconds=tuple(times)), 2, 0.004, REAL) == []
-
-
-@given(st.floats(0, 0.1), st.integers(1, 64))
-def test_threads_may_wait_for_two_hundredths_of_the_time_they_could_have_run(delay: float, threads: int) -> None:
-    found = contamination(replace(CLEAN, run_delay_seconds=delay), threads, 0.004, REAL)
-    assert (found == []) == (delay <= 0.02 * threads)
-
-
 @pytest.mark.parametrize(
     ("facts", "causes"),
     [
-        ({"run_delay_seconds": 0.5}, ["waited for a core"]),
+        # Threads may wait for two hundredths of the time that they could have run.
+        ({"run_delay_seconds": 0.0399}, []),
+        ({"run_delay_seconds": 0.0401}, ["waited for a core"]),
         ({"probe_seconds": (0.004, 0.0051)}, ["slow reference probe"]),
         ({"probe_seconds": (0.0051, 0.004)}, ["slow reference probe"]),
         ({"quota_throttles": 1}, ["CPU quota used up"]),
@@ -96,29 +85,17 @@ def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> Non
     assert contamination(replace(CLEAN, **facts), 2, 0.004, REAL) == causes
 
 
-@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=100))
-def test_the_quiet_probe_is_one_of_the_fastest_tenth_or_near_most_others(probes: list[float]) -> None:
-    quiet = quiet_probe(probes)
-    is_fast = sum(probe < quiet for probe in probes) <= len(probes) / 10
-    assert is_fast or 2 * sum(quiet <= probe <= 1.25 * quiet for probe in probes) > len(probes)
-
-
-@pytest.mark.parametrize(
-    ("fast", "usual", "slow", "quiet"),
-    [
+def test_what_a_machine_is_like_now_and_then_is_no_quiet_state_of_it() -> None:
+    for fast, usual, slow, quiet in (
         (12, 80, 8, 500.0),  # a machine that is now and then faster than itself, as one of 16 cores was
         (12, 40, 48, 340.0),  # nothing is usual there
         (26, 74, 0, 340.0),  # disturbed most of the time, and quiet in a quarter of it
-    ],
-)
-def test_what_a_machine_is_like_now_and_then_is_no_quiet_state_of_it(
-    fast: int, usual: int, slow: int, quiet: float
-) -> None:
-    probes = [340.0] * fast + [500.0 + one for one in range(usual)] + [900.0 + 20 * one for one in range(slow)]
-    assert quiet_probe(probes) == quiet
+    ):
+        probes = [340.0] * fast + [500.0 + one for one in range(usual)] + [900.0 + 20 * one for one in range(slow)]
+        assert quiet_probe(probes) == quiet
 
 
-@pytest.mark.parametrize("seconds", [1e-5, 1e-4, 0.004, 0.01, 0.05, 0.08, 0.3, 0.7, 5.0])
+@pytest.mark.parametrize("seconds", [1e-5, 0.004, 0.08, 0.3, 5.0])
 @pytest.mark.parametrize("synchronous", [True, False])
 def test_every_block_is_long_enough_has_enough_steps_and_lies_between_two_probes(
     clock: Clock, seconds: float, synchronous: bool
@@ -168,14 +145,10 @@ def test_warm_up_lasts_its_minimum_and_until_two_windows_agree_or_is_capped_and_
     assert (done.settled, done.seconds >= REAL.warmup_cap_seconds) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "first", "steps"),
-    [(0.15, 0.15, 1), (0.15, 0.2, 2), (0.02, 0.02, 6), (0.6, float("nan"), 1)],  # 6: two windows of three
-)
-def test_a_slow_step_that_takes_as_long_as_the_one_before_is_warm(
-    clock: Clock, seconds: float, first: float, steps: int
-) -> None:
-    assert warm_up(clock.step(lambda _: seconds), nothing, REAL, first_seconds=first).steps == steps
+def test_a_slow_step_that_takes_as_long_as_the_one_before_is_warm(clock: Clock) -> None:
+    for seconds, first, steps in ((0.15, 0.15, 1), (0.15, 0.2, 2), (0.02, 0.02, 6)):  # 6: two windows of three
+        step = clock.step(lambda _, seconds=seconds: seconds)
+        assert warm_up(step, nothing, REAL, first_seconds=first).steps == steps
 
 
 def test_where_the_device_runs_ahead_warm_up_times_as_many_steps_together_as_fit_the_window(clock: Clock) -> None:
@@ -210,7 +183,7 @@ def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_cou
     assert [one.seconds() for _ in range(3)] == pytest.approx([0.004] * 3)
 
 
-def test_threads_that_ran_are_counted_and_idle_ones_are_not() -> None:
+def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are() -> None:
     before = take_snapshot()
     if not before.threads:
         pytest.skip("this kernel has no /proc/self/task/*/schedstat")
@@ -220,26 +193,21 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not() -> None:
     began = time.perf_counter()
     while time.perf_counter() - began < 0.2:
         pass
+    # Memory that is touched for the first time: a kernel may map sixteen pages at once.
+    with mmap.mmap(-1, 256 * mmap.PAGESIZE) as pages:
+        pages.write(bytes(len(pages)))
     seen = difference(before, take_snapshot())
     stop.set()
     idle.join()
     assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
+    assert seen["minor_faults"] >= 256 / 16
     here, later = (Snapshot({"7": times}, False, {}) for times in ((0, 10**9), (10**9, 3 * 10**9)))
     assert difference(here, later) == {"run_delay_seconds": 2.0, "threads_ran": 1}
     # Of threads that share their cores by design, waiting tells nothing.
     assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
 
 
-def test_memory_that_is_touched_for_the_first_time_is_seen_as_page_faults() -> None:
-    before = take_snapshot()
-    with mmap.mmap(-1, 256 * mmap.PAGESIZE) as pages:
-        for place in range(0, len(pages), mmap.PAGESIZE):
-            pages[place] = 1
-        seen = difference(before, take_snapshot())
-    assert seen["minor_faults"] >= 256 / 16  # a kernel may map sixteen pages at once
-
-
-def test_a_block_has_what_was_used_in_it_by_domain_and_its_times_nothing_of_the_reading(clock: Clock) -> None:
+def test_a_block_has_what_was_used_in_it_and_its_times_nothing_of_the_reading(clock: Clock) -> None:
     for block in timer(clock, 0.01, counters=(clock.counter(), clock.counter("GPU"))).measure():
         assert block.seconds / block.steps == pytest.approx(0.01)
         used = pytest.approx(WATTS * (block.seconds + 2 * READING))

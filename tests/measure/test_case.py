@@ -1,41 +1,29 @@
 """One case, measured for real in this process: what its facts say, and that nothing wrong shows a time."""
 
-import io
-import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from respeed import kernels
 from respeed.backends import Backend, make_backend
 from respeed.errors import NotMeasurable, WrongResult
 from respeed.machine.devices import EnergyCounter
-from respeed.measure.case import (
-    TOLERANCE,
-    Bench,
-    derive_seed,
-    is_disturbed,
-    judge,
-    make_bench,
-    measure_case,
-    merge_attempts,
-)
-from respeed.measure.order import Asked
+from respeed.measure import case as measuring
+from respeed.measure.order import Asked, Order
 from respeed.measure.timing import NO_METER, Meter
-from respeed.measure.turn import _run
 from respeed.model import Case
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
-from tests.orders import order_of
+from tests.orders import name_of, order_of
 
 ORDER, FP64 = order_of(), order_of("openblas-1-fp64")
-# Larger than what an allocator may keep of other tests' arrays, which counts as free.
-LARGE = Case("large", "rbm", {"visible": 2**16, "hidden": 2**16, "batch": 192, "learning_rate": 0.01})
 WATTS = 80.0
 
 
@@ -43,21 +31,15 @@ def backend(precision: str = "fp32") -> Backend:
     return make_backend("numpy", device="cpu", precision=precision, threads=1, seed=1)
 
 
-def bench(made: Backend | None = None, probes: Sequence[float] = (), meter: Meter = NO_METER) -> Bench:
-    return make_bench(made or backend(), {"": list(probes)}, meter)[0]
+def bench(made: Backend | None = None, probes: Sequence[float] = (), meter: Meter = NO_METER) -> measuring.Bench:
+    return measuring.make_bench(made or backend(), {"": list(probes)}, meter)[0]
 
 
-def measured(one: Bench | None = None, case: Case | None = None, **changed: Any) -> dict[str, Any]:
+def measured(one: measuring.Bench | None = None, case: Case | None = None, **changed: Any) -> dict[str, Any]:
     """The facts of the case, by default of the first smoke case; of an order with these changes."""
     first = ORDER.cases[0]
     asked = Asked(case, 1, first.source) if case else replace(first, rehearsals=())
-    return measure_case(replace(ORDER, **changed), asked, one or bench())
-
-
-def timed(**how: Any) -> dict[str, Any]:
-    facts = measured(bench(**how))
-    assert facts["status"] == "measured", facts["reason"]
-    return facts
+    return measuring.measure_case(replace(ORDER, **changed), asked, one or bench())
 
 
 def is_without_times(facts: dict[str, Any], status: str, reason: str) -> bool:
@@ -90,7 +72,7 @@ def test_a_wrong_step_shows_no_time_whether_its_first_is_wrong_or_a_later_one(
 
 def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
     with pytest.raises(WrongResult, match="a is off by nan"):
-        judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4)
+        measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4)
     before, after = np.array([100.0], np.float32), np.array([100.4], np.float32)
     assert largest_error(moved(before, after, np.array([0.2]))) == pytest.approx(1.0, rel=1e-3)
     # A change that is nothing beside its parameter is rounded as that is.
@@ -100,62 +82,28 @@ def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_
 def test_an_array_that_a_library_rounds_more_has_its_own_limit_and_no_other_has_it() -> None:
     pairs = {name: (np.array([1.002]), np.ones(1)) for name in "ab"}
     with pytest.raises(WrongResult, match=r"b is off by 0\.002 of its largest value, 1e-04 allowed"):
-        judge(pairs, 1e-4, {"a": 6e-3})
-    assert judge(pairs, 1e-4, {"a": 6e-3, "b": 6e-3}).keys() == pairs.keys()
+        measuring.judge(pairs, 1e-4, {"a": 6e-3})
+    assert measuring.judge(pairs, 1e-4, {"a": 6e-3, "b": 6e-3}).keys() == pairs.keys()
     with pytest.raises(WrongResult, match="a is off by"):
-        judge(pairs, 1e-4, {"a": 1e-3, "b": 6e-3})
+        measuring.judge(pairs, 1e-4, {"a": 1e-3, "b": 6e-3})
 
 
 def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a control group, or in fp64 twice as much of the host's."""
-    with monkeypatch.context() as patched:
-        patched.setattr("respeed.machine.process.memory_left", lambda: 100_000_000)
-        one = bench()
-        large, small = measured(one, LARGE), measured(one)
-    assert is_without_times(large, "not-run", r"needs \d+\.\d GB of memory, has \d+\.\d$")
-    assert small["status"] == "measured"
-    takes = make_workload(ORDER.cases[0].case).memory_bytes()
-    for times, status in ((1.5, "not-run"), (2.5, "measured")):  # its arrays, and as much again for the check
-        monkeypatch.setattr("respeed.measure.case.memory_free", lambda times=times: times * takes)
+    """Of the host, in fp64 twice as much, or of a GPU."""
+    one, takes = bench(), make_workload(ORDER.cases[0].case).memory_bytes()
+    for times, status in ((2.5, "measured"), (1.5, "not-run")):  # its arrays, and as much again for the check
+        monkeypatch.setattr(measuring, "memory_free", lambda times=times: times * takes)
+        assert (facts := measured(one))["status"] == status
+    assert is_without_times(facts, "not-run", r"needs 0\.0 GB of memory, has 0\.0$")
+    monkeypatch.setattr(measuring, "memory_free", lambda: 1e12)
+    for times, status in ((1.4, "not-run"), (1.6, "measured")):
+        monkeypatch.setattr(one.backend, "memory_factor", 1.5)
+        monkeypatch.setattr(one.backend, "bytes_free", lambda times=times: times * takes)
         assert measured(one)["status"] == status
     monkeypatch.setattr("respeed.measure.case.CHECK_FACTOR", 1e9)
-    found = [measure_case(one, one.cases[0], bench(backend(one.profile.precision))) for one in (ORDER, FP64)]
+    found = [measuring.measure_case(one, one.cases[0], bench(backend(one.profile.precision))) for one in (ORDER, FP64)]
     single, double = (float(facts["reason"].split()[1]) for facts in found)
     assert double == pytest.approx(2 * single)
-
-
-def test_what_does_not_fit_the_gpu_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = backend()
-    one, takes = bench(made), make_workload(ORDER.cases[0].case).memory_bytes()
-    monkeypatch.setattr(made, "memory_factor", 1.5)
-    monkeypatch.setattr(made, "bytes_free", lambda: 1.4 * takes)
-    assert is_without_times(measured(one), "not-run", "needs 0.0 GB of GPU memory, has 0.0$")
-    monkeypatch.setattr(made, "bytes_free", lambda: 1.6 * takes)
-    assert measured(one)["status"] == "measured"
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (NotMeasurable("no such device"), "no such device"),
-        (RuntimeError("CUDA error: out of memory\nmore"), "RuntimeError: CUDA error: out of memory more"),
-        # A whole sentence at least, and no half of another.
-        (RuntimeError(f"no {'image, ' * 40}no more. Next."), f"RuntimeError: no {'image, ' * 40}no more."),
-        (RuntimeError(f"One. Two.\nThree {'x' * 200}"), "RuntimeError: One. Two."),
-        (RuntimeError(), "RuntimeError"),
-    ],
-)
-def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(
-    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise error
-
-    monkeypatch.setattr("respeed.measure.case.make_backend", refuse)
-    monkeypatch.setattr("respeed.measure.turn.bind", lambda cpus: None)
-    events = io.StringIO()
-    _run(json.dumps(asdict(ORDER)), events)
-    assert json.loads(events.getvalue()) == {"event": "not-run", "reason": reason}
 
 
 def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_row_say_why(
@@ -169,23 +117,40 @@ def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_ro
     assert is_without_times(measured(case=copies), "not-run", why)
 
 
+def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as_large_ones_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, built = backend(), list[tuple[str, bool]]()
+    one, build = bench(made), made.build
+    monkeypatch.setattr(
+        made, "build", lambda workload, seed: built.append((str(workload), kernels.FEW > 0)) or build(workload, seed)
+    )
+    asked = ORDER.cases[-1]
+    for number in (1, 2):
+        assert measuring.measure_case(ORDER, replace(asked, number=number), one)["status"] == "measured"
+    (tiny, large) = (str(make_workload(case)) for case in (asked.rehearsals[0], asked.case))
+    assert built == [(tiny, True), (tiny, False), (large, True), (large, True)]
+
+
 def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
     """A turn that is slow from its first probe to its last finds nothing strange in itself."""
     strict = replace(ORDER, timing=replace(ORDER.timing, max_probe_ratio=1.25))
     one, asked = bench(probes=[1e-9] * 1000), ORDER.cases[0]
-    facts = measure_case(strict, asked, one)
+    facts = measuring.measure_case(strict, asked, one)
     assert facts["status"] == "measured"
-    assert is_disturbed(strict, asked, facts, one)
+    assert measuring.is_disturbed(strict, asked, facts, one)
     clean = replace(facts["blocks"][0], probe_seconds=(1e-9, 1e-9))
-    assert not is_disturbed(strict, asked, facts | {"blocks": [*facts["blocks"], clean]}, one)
+    assert not measuring.is_disturbed(strict, asked, facts | {"blocks": [*facts["blocks"], clean]}, one)
     one.probes[""][:1000] = []
-    assert not is_disturbed(replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), asked, facts, one)
+    assert not measuring.is_disturbed(
+        replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), asked, facts, one
+    )
 
 
 def test_a_step_that_fills_a_block_is_timed_from_its_first_on_and_its_first_and_its_last_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    each = {"timing": replace(ORDER.timing, block_seconds=1e-7, sample_seconds=1e-7)}
+    each = {"timing": replace(ORDER.timing, block_seconds=1e-7, sample_seconds=1e-7, measure_seconds=5e-3)}
     facts = measured(**each)
     assert facts["status"] == "measured", facts["reason"]
     assert facts["warmup"].steps == 0
@@ -203,42 +168,106 @@ def test_a_step_that_fills_a_block_is_timed_from_its_first_on_and_its_first_and_
 
 def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
     asked = FP64.cases[0]
-    facts, workload = measure_case(FP64, asked, bench(backend("fp64"))), make_workload(asked.case)
+    facts, workload = measuring.measure_case(FP64, asked, bench(backend("fp64"))), make_workload(asked.case)
     assert facts["status"] == "measured"
-    assert max(facts["errors"].values()) < facts["tolerance"] == TOLERANCE["fp64"] == 1e-10
+    assert max(facts["errors"].values()) < facts["tolerance"] == measuring.TOLERANCE["fp64"] == 1e-10
     assert facts["traffic_bytes"] == 2 * workload.traffic_bytes()
     assert facts["memory_bytes"] == 2 * workload.memory_bytes()
     # A program in fp32 is wrong as fp64.
-    single = measure_case(FP64, asked, bench(backend("fp32")))
+    single = measuring.measure_case(FP64, asked, bench(backend("fp32")))
     assert is_without_times(single, "wrong", r"wrong result: [\w, ]+ is off by .* of its largest value, 1e-10 allowed$")
 
 
 def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_and_case_on_other() -> None:
     keys = [asked.key for asked in ORDER.cases]
     assert keys == [asked.key for asked in order_of("torch-1").cases]
-    seeds = {derive_seed(seed, key, number, "data") for seed in (1, 2) for key in keys for number in range(1, 13)}
+    seeds = {
+        measuring.derive_seed(seed, key, number, "data") for seed in (1, 2) for key in keys for number in range(1, 13)
+    }
     assert len(seeds) == 2 * len(keys) * 12
-    drawn = measured(), measured()
-    assert drawn[0]["errors"] == drawn[1]["errors"]
 
 
 def test_what_was_disturbed_twice_keeps_the_blocks_of_both_attempts_and_the_larger_errors() -> None:
-    first, second = {"errors": {"a": 1.0, "b": 0.1}, "blocks": [1], "wall_seconds": 0.5}, {
-        "errors": {"a": 0.5, "b": 0.5}, "blocks": [2], "wall_seconds": 0.25, "status": "measured",
-    }  # fmt: skip
-    merged = merge_attempts(first, second)
-    assert merged["errors"] == {"a": 1.0, "b": 0.5}
-    assert (merged["blocks"], merged["wall_seconds"], merged["attempts"]) == ([1, 2], 0.75, 2)
-    assert merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
+    first = {"errors": {"a": 1.0, "b": 0.1}, "blocks": [1], "wall_seconds": 0.5}
+    second = {"errors": {"a": 0.5, "b": 0.5}, "blocks": [2], "wall_seconds": 0.25, "status": "measured"}
+    both = {"errors": {"a": 1.0, "b": 0.5}, "blocks": [1, 2], "wall_seconds": 0.75, "status": "measured", "attempts": 2}
+    assert measuring.merge_attempts(first, second) == both
+    assert measuring.merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
 
 
 def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
-    facts = timed(meter=Meter((EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5),)))
-    blocks = facts["blocks"]
+    counter = EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5)
+    facts = measured(bench(meter=Meter((counter,), lambda: {"sm_mhz": 1.0})))
     # From before the first sample to after the last: what lies between samples is used as well.
-    assert all(block.joules["package-0"] >= WATTS * block.seconds for block in blocks)
-    # A machine without counters is measured as ever.
-    plain = timed()["blocks"]
-    assert all(block.joules == {} for block in plain)
-    told = timed(meter=Meter(device=lambda: {"sm_mhz": 1.0}))["blocks"]
-    assert all(len(block.device) == 2 for block in told)
+    assert all(block.joules["package-0"] >= WATTS * block.seconds for block in facts["blocks"])
+    assert {len(block.device) for block in facts["blocks"]} == {2}
+
+
+# All cases of a process.
+
+
+def events_of(order: Order) -> list[dict[str, Any]]:
+    """What the process tells of an order, in its words for people, or its facts."""
+    events: list[dict[str, Any]] = []
+    measuring.measure_cases(order, lambda event, **facts: events.append({"event": event, **facts}))
+    return events
+
+
+@pytest.mark.parametrize(("disturbed", "clean"), [(1, True), (5, False)])
+def test_a_case_that_was_disturbed_is_measured_once_more_in_its_turn(
+    disturbed: int, clean: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first so many attempts at the case 64x256 have used up a quota."""
+    left, original = [disturbed], measuring._measure
+
+    def measure(order: Order, asked: Asked, workload: Any, one: measuring.Bench, facts: dict[str, Any]) -> None:
+        original(order, asked, workload, one, facts)
+        if asked.case.name == "64x256" and left[0] > 0:
+            left[0] -= 1
+            facts["blocks"] = [replace(block, quota_throttles=1) for block in facts["blocks"]]
+
+    monkeypatch.setattr(measuring, "_measure", measure)
+    events = events_of(ORDER)
+    begun = [event["case"] for event in events if event["event"] == "begin"]
+    assert [name for name in begun if name.endswith("again")] == ["rbm 64x256, which was disturbed, again"]
+    (facts,) = [event["facts"] for event in events if event.get("facts", {}).get("attempts")]
+    # What was disturbed stays among its facts.
+    throttles = {block.quota_throttles or 0 for block in facts["blocks"]}
+    assert (facts["attempts"], name_of(facts), throttles) == (2, "64x256", {0, 1} if clean else {1})
+
+
+def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for error, reason in (
+        (NotMeasurable("no such device"), "no such device"),
+        (RuntimeError("CUDA error: out of memory\nmore"), "RuntimeError: CUDA error: out of memory more"),
+        (RuntimeError(), "RuntimeError"),
+    ):
+        monkeypatch.setattr(measuring, "make_backend", Mock(side_effect=error))
+        assert events_of(ORDER) == [{"event": "not-run", "reason": reason}]
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_process_whose_device_is_lost_says_so_and_after_want_of_memory_goes_on(
+    is_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error after which every call fails: the case has it as its reason."""
+    error, failed, original = RuntimeError("an illegal memory access"), list[bool](), Rbm.arrays
+
+    def arrays(self: Rbm, random: Any) -> Any:
+        failed.extend([True] * (self.visible == 64))
+        if self.visible == 64:
+            raise error
+        return original(self, random)
+
+    def sync(self: Backend) -> None:
+        if failed and is_lost:
+            raise error
+
+    monkeypatch.setattr(Rbm, "arrays", arrays)
+    monkeypatch.setattr(Backend, "sync", sync)
+    events = events_of(ORDER)
+    told = [event["facts"]["reason"] for event in events if event["event"] == "case"]
+    assert told == [None, "RuntimeError: an illegal memory access", *([] if is_lost else [None] * 2)]
+    assert events[-1]["event"] == ("lost" if is_lost else "case")

@@ -127,19 +127,14 @@ def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(
 
 
 @pytest.mark.usefixtures("pretended")
-def test_a_session_waits_for_another_measurement_of_this_machine_no_longer_than_it_may() -> None:
-    with machine_lock(0), pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"):
-        session.measure_session(asked().work, wait_seconds=0)
-    assert not record_paths(True)
-
-
-def test_who_measures_by_hand_beside_a_run_in_the_same_folder_is_refused_with_one_line(
+def test_beside_another_measurement_or_a_run_in_the_same_folder_nothing_is_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Records that appear while a run makes its tables would end it at its last step."""
-    folder = Path("results/smoke")
-    folder.mkdir(parents=True)
-    with (folder / ".lock").open("w") as lock:
+    with machine_lock(0), pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"):
+        session.measure_session(asked().work, wait_seconds=0)
+    Path("results/smoke").mkdir(parents=True)
+    with Path("results/smoke/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main(["measure", "--wait", "0", "--config", "preset=smoke", "machine=box"]) == 2
     assert "another run is at work in this folder" in capsys.readouterr().err

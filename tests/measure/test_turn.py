@@ -1,28 +1,25 @@
-"""Turns in processes of their own, for real: what they write, and what happens when one of these is in trouble."""
+"""Turns: what a measuring process leaves, for real; and what happens when one is in trouble, of pretended ones."""
 
-import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
-from respeed.analysis.rounds import read_rounds
 from respeed.errors import UserError
-from respeed.inputs.papers import load_papers
+from respeed.inputs.machines import load_profile
 from respeed.machine.process import machine_lock
+from respeed.measure import turn
 from respeed.measure.order import Order
 from respeed.measure.turn import measure_turn
-from respeed.records import Record, Result, read_records
+from respeed.records import Record, read_records
+from tests.made import make_lines
 from tests.orders import name_of, order_of
-from tests.signals import STOPPED, hear_all, lines_of, runs
-from tests.systems import on_small_disk
+from tests.signals import hear_all, lines_of, still_run
 
 COMMAND = [sys.executable, "-m", "respeed.cli", "measure", "--config", "preset=smoke", "experiments=rbm",
            "profiles=openblas-1", "machine=box", "papers=raina2009"]  # fmt: skip
@@ -34,48 +31,44 @@ FOREIGN = {
     "NUMBA_DISABLE_JIT": "1", "NUMBA_NUM_THREADS": "5", "PYTHONMALLOC": "debug", "PYTHONUTF8": "0",
     "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX",
 }  # fmt: skip
+# Stands for a measuring process: tells at once what it would, and at the start or in a case does what a test says.
+WORKER = """#!{python}
+import json, os, signal, sys, time
+
+def tell(event, **facts):
+    print(json.dumps(dict(facts, event=event)), flush=True)
+
+def lose():
+    tell("case", facts=dict(facts, status="failed", reason="its device is lost", warmup=None, blocks=[]))
+    tell("lost")
+    time.sleep(600)
+
+trouble, ready, results = json.loads({told!r})
+asked = json.load(sys.stdin)["cases"]
+exec(trouble.get("start", ""))
+tell("ready", **ready)
+for one in asked:
+    facts = results[one["case"]["name"]]
+    tell("begin", case="any")
+    exec(trouble.get(one["case"]["name"], ""))
+    tell("case", facts=facts)
+"""
+FAILED = dict.fromkeys(CASES, "failed")
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_folder_and_with_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else it would wait for other tests that measure."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_a_case_whose_facts_nothing_could_read_again_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as one of a workload that counts half an operation: the process has told the others."""
-    tell, told = json.loads, []
-
-    def halve(text: str, **how: Any) -> Any:
-        event = tell(text, **how)
-        if isinstance(event, dict) and event.get("event") == "case" and not told:
-            told.append(event["facts"].__setitem__("flops", 0.5))
-        return event
-
-    monkeypatch.setattr("respeed.measure.turn.json.loads", halve)
-    (record,) = take(order_of())
-    assert [one.status for one in record.results] == ["failed", *["measured"] * 3]
-    assert "flops" in str(record.results[0].reason)
-
-
-def take(order: Order, begun: list[str] | None = None) -> list[Record]:
+def take(order: Order) -> list[Record]:
     """The records that the turn leaves, as they are read again: they are what it says."""
     with machine_lock() as lock:
-        told = measure_turn(order, "box", True, lock, watch=[].append if begun is None else begun.append)
+        told = sorted(measure_turn(order, "box", True, lock), key=lambda one: one.path.name)
     assert [(one.start, one.results) for one in told] == [(one.start, one.results) for one in read_records(True, "box")]
     return told
-
-
-def by_case(records: list[Record]) -> dict[str, Result]:
-    return {name_of(one): one for record in records for one in record.results}
-
-
-def plant(monkeypatch: pytest.MonkeyPatch, folder: Path, code: str) -> None:
-    """Run the code in every measuring process, as it starts."""
-    folder.mkdir()
-    lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
-    text = f"import sys\nif 'respeed.measure.turn' in ' '.join(sys.orig_argv):\n{lines}"
-    (folder / "sitecustomize.py").write_text(text)
-    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
 
 def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how_and_where(
@@ -106,161 +99,68 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"),
+    ("trouble", "failed", "reason", "processes"),
     [
-        ("time.sleep(600)", "said nothing for 0.15 min: stuck, perhaps in a driver or a compiler"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "the measuring process was killed, perhaps for want of memory"),
+        ({"64x256": "time.sleep(600)"}, {"64x256": "failed"},
+         "said nothing for 0.03 min: stuck, perhaps in a driver or a compiler", 2),
+        ({"64x256": "os.kill(os.getpid(), signal.SIGKILL)"}, {"64x256": "failed"},
+         "the measuring process was killed, perhaps for want of memory", 2),
+        # One that says nothing would say nothing again, and one that refuses would refuse again.
+        ({"start": "os._exit(3)"}, FAILED, "the measuring process ended with exit code 3", 1),
+        ({"start": "tell('not-run', reason='too hot'); sys.exit()"}, dict.fromkeys(CASES, "not-run"), "too hot", 1),
+        ({"64x256": "lose()"}, {"64x256": "failed"}, "its device is lost", 2),
+        (dict.fromkeys(CASES, "lose()"), FAILED | {"256x688": "not-run"}, "its device is lost", 3),
+        # What nothing could read again, such as half an operation.
+        ({"64x256": "facts = dict(facts, flops=0.5)"}, {"64x256": "failed"}, "what was found is odd: ", 1),
     ],
-)
-def test_a_case_that_hangs_or_kills_its_process_fails_alone_and_the_next_begins_in_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+)  # fmt: skip
+def test_a_case_that_takes_its_process_or_its_device_down_fails_alone_and_the_next_begins_in_another(
+    trouble: dict[str, str], failed: dict[str, str], reason: str, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = f"""
-import os, signal, time
-from respeed.workloads.rbm import Rbm
-original = Rbm.arrays
-def arrays(self, random):
-    if self.visible == 64: {what}
-    return original(self, random)
-Rbm.arrays = arrays
-"""
-    plant(monkeypatch, tmp_path / "planted", code)
-    monkeypatch.setattr("respeed.measure.turn.CPU_MINUTES", 0.15)
-    records = take(order_of())
-    found = by_case(records)
-    assert {name: found[name].status for name in CASES} == dict.fromkeys(CASES, "measured") | {"64x256": "failed"}
-    assert (found["64x256"].reason, len(records)) == (reason, 2)
-
-
-def test_a_process_that_says_nothing_would_say_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, tmp_path / "mute", "import os; os._exit(3)")
-    (record,) = take(order_of())
-    assert record.start.backend is None
-    assert {(one.status, one.reason) for one in record.results} == {
-        ("failed", "the measuring process ended with exit code 3")
-    }
-
-
-@pytest.mark.parametrize(
-    ("bad", "is_lost", "processes"),
-    [pytest.param(1, True, 2, marks=pytest.mark.slow), (1, False, 1), (4, True, 3)],
-    ids=["lost", "out of memory", "lost each time"],
-)
-def test_a_case_that_leaves_its_process_without_the_device_fails_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int, is_lost: bool, processes: int
-) -> None:
-    """An error after which every call fails: the case has it as its reason, and the next ones a new process; after
-    three, the others of the turn are not begun."""
-    cases = ["64x256", "36x64", "144x1000", "256x688"]
-    error = "CUDA error: an illegal memory access was encountered" if is_lost else "CUDA out of memory"
-    failing = f"""
-from respeed.backends import Backend
-from respeed.workloads.rbm import Rbm
-original, failed = Rbm.arrays, []
-def arrays(self, random):
-    name = f'{{self.visible}}x{{self.hidden}}'
-    if name in {cases[:bad]}: failed.append(True)
-    if name in {cases[:bad]} or failed and {is_lost}: raise RuntimeError({error!r})
-    return original(self, random)
-def sync(self):
-    if failed and {is_lost}: raise RuntimeError({error!r})
-Rbm.arrays, Backend.sync = arrays, sync
-"""
-    plant(monkeypatch, tmp_path / "failing", failing)
-    records = take(order_of())
-    told = [(name_of(one), one.status, one.reason) for record in records for one in record.results]
-    assert sorted(name for name, *_ in told) == sorted(CASES)
-    failed = [one for one in told if one[1:] == ("failed", f"RuntimeError: {error}")]
-    assert {name for name, *_ in failed} <= set(cases[:bad])
-    assert len(failed) == min(bad, 3)
-    assert {one[1:] for one in told if one not in failed} == {
-        ("measured", None) if bad == 1 else ("not-run", "3 other cases left the device useless")
-    }
+    """After three that were left without their device, the others of the turn are not begun."""
+    order = order_of()
+    made = {asked.case.name: make_lines(case=asked.case, source=asked.source) for asked in order.cases}
+    ready = {key: made["64x256"][0][key] for key in ("backend", "energy", "ceilings")}
+    told = [trouble, ready, {name: result for name, (_, result) in made.items()}]
+    worker = Path("worker")
+    worker.write_text(WORKER.format(python=sys.executable, told=turn.json.dumps(told)))
+    worker.chmod(0o755)
+    monkeypatch.setattr(turn, "sys", SimpleNamespace(executable=str(worker.resolve())))
+    monkeypatch.setattr(turn, "CPU_MINUTES", 0.03 if "stuck" in reason else 1.0)
+    records = take(order)
+    results = {name_of(one): one for record in records for one in record.results}
+    assert {name: one.status for name, one in results.items()} == dict.fromkeys(CASES, "measured") | failed
+    assert all(str(results[name].reason).startswith(reason) for name in list(failed)[:3])
     assert len(records) == processes
-
-
-@pytest.mark.parametrize(("disturbed", "is_clean"), [(1, True), (5, False)])
-def test_a_case_that_was_disturbed_is_measured_once_more_in_its_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: int, is_clean: bool
-) -> None:
-    """The first so many attempts at the case 64x256 have used up a quota."""
-    disturbing = f"""
-from dataclasses import replace
-from respeed.measure import case
-left, original = [{disturbed}], case._measure
-def measure(order, asked, workload, bench, facts):
-    original(order, asked, workload, bench, facts)
-    if asked.case.name == '64x256' and left[0] > 0:
-        left[0] -= 1
-        facts['blocks'] = [replace(block, quota_throttles=1) for block in facts['blocks']]
-case._measure = measure
-"""
-    plant(monkeypatch, tmp_path / "disturbed", disturbing)
-    begun: list[str] = []
-    records = take(order_of(), begun)
-    again = Counter(name for name in begun if name.endswith("again"))
-    assert again == Counter({"rbm 64x256, which was disturbed, again": min(disturbed, 1)})
-    result = by_case(records)["64x256"]
-    assert result.attempts == 1 + min(disturbed, 1)
-    # What was disturbed stays in the record, and the cell counts the round once.
-    papers = {name: one.at_tiny_sizes() for name, one in load_papers(["raina2009"]).items()}
-    (row,) = read_rounds(records, papers).query("case == '64x256' and experiment == 'rbm'").itertuples()
-    assert row.cause_counts["CPU quota used up"] == (row.discarded if disturbed else 0)
-    assert (row.step_seconds > 0) == is_clean
-
-
-def test_a_full_disk_ends_the_run_with_one_line_and_what_was_written_can_be_read(tmp_path: Path) -> None:
-    """Of 12 kB the first cases take a part; `measure` itself looks for room before it begins."""
-    code = (
-        "import respeed.commands as cli, sys; cli.check_room = lambda folder: None;"
-        f"from respeed.cli import main; sys.exit(main({COMMAND[3:]!r}))"
-    )
-    shell = ["sh", "-c", '"$@"; echo $?; find results -name "*.jsonl" -exec cat {} +', "sh", sys.executable, "-c", code]
-    done = subprocess.run([*on_small_disk(tmp_path, "12k"), *shell], text=True, capture_output=True, check=True)
-    assert "Traceback" not in done.stderr
-    assert "No space left on device" in done.stderr.splitlines()[-1]
-    said, *lines = done.stdout.splitlines()
-    assert said == "2"
-    assert all(line.startswith("{") and line.endswith("}") for line in lines)
+    if len(failed) > 1 and processes > 1:
+        assert results[CASES[-1]].reason == "3 other cases left the device useless"
 
 
 @pytest.mark.parametrize(
-    ("sent", "to_all"),
-    [(signal.SIGKILL, False), (signal.SIGTERM, True)],
+    ("profile", "guess", "program", "minutes"),
+    [("torch-1", 0, {}, 60), ("torch-1", 200, {}, 100), ("gpu", 0, {}, 5), ("gpu", 0, {"program": {}}, 60)],
 )
-def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(
-    tmp_path: Path, sent: signal.Signals, to_all: bool
+def test_a_case_may_take_as_long_as_its_row_needs_and_many_times_the_guess_of_its_table(
+    profile: str, guess: float, program: dict[str, Any], minutes: float
 ) -> None:
-    with subprocess.Popen(
-        COMMAND, stderr=subprocess.PIPE, text=True, preexec_fn=hear_all, start_new_session=True
-    ) as parent:
-        assert parent.stderr is not None
-        while "turn 1 of 1" not in parent.stderr.readline():
-            assert parent.poll() is None
-        deadline = time.monotonic() + 20
-        started = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-        # Python drops what a signal raises in the hooks that run right after a fork.
-        while not any(map(is_measuring, children := started.read_text().split())):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        (os.killpg if to_all else os.kill)(parent.pid, sent)
-        told = parent.stderr.read()
-        parent.wait(timeout=20)
-    if sent != signal.SIGKILL:
-        assert parent.returncode == 130
-        assert told.splitlines()[-1] == STOPPED
-    deadline = time.monotonic() + 10
-    while any(map(runs, map(int, children))):
-        assert time.monotonic() < deadline, "the measuring process outlived its parent"
-        time.sleep(0.05)
-    assert not [*tmp_path.rglob("*.jsonl"), *tmp_path.rglob("*.part")]
+    order = order_of()
+    asked = order.cases[0]
+    asked = replace(asked, guess=guess, case=replace(asked.case, parameters=program))
+    process = turn._Process(replace(order, profile=load_profile(profile), cases=(asked,)), "box", {"smoke": True})
+    assert process._minutes() == minutes
 
 
-def is_measuring(pid: str) -> bool:
-    try:
-        return b"respeed.measure.turn" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
-        return False
+def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_path: Path) -> None:
+    with subprocess.Popen(COMMAND, stderr=subprocess.PIPE, text=True, preexec_fn=hear_all) as parent:
+        while "ready after" not in (line := parent.stderr.readline()):
+            assert line, "it ended by itself"
+        children = psutil.Process(parent.pid).children()
+        parent.kill()
+    assert children
+    assert not still_run(children, 10)
+    (record,) = tmp_path.rglob("*.jsonl")
+    assert record.read_text().endswith("}\n")
+    assert not [*tmp_path.rglob("*.part")]
 
 
 def test_a_program_that_nobody_allowed_is_not_run_whoever_orders_it() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from respeed.errors import UserError
 from respeed.paths import check_name, write_text
-from respeed.text import in_words, is_unprintable, join_words, name_unprintable, printable, visible
+from respeed.text import format_share, in_words, is_unprintable, join_words, name_unprintable, printable, visible
 
 ANY = st.text(st.characters())
 
@@ -27,20 +27,15 @@ def test_of_any_text_what_is_printable_is_one_line_and_can_be_written(text: str)
         shown.encode("utf-8")
 
 
-@given(ANY)
-def test_a_text_without_a_named_character_is_shown_as_it_is(text: str) -> None:
-    if name_unprintable(text) is None:
-        assert visible(text) == text
-        assert printable(text).split() == text.split()
-    else:
-        assert printable(text) != text
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.1, "1 s"), (40, "40 s"), (720, "12 min"), (5399, "90 min"), (12600, "3.5 h")]
 )
 def test_a_duration_is_as_coarse_as_an_estimate(seconds: float, text: str) -> None:
     assert in_words(seconds) == text
+
+
+def test_a_share_is_at_least_a_tenth_of_a_per_cent() -> None:
+    assert [format_share(share) for share in (4e-4, 0.0044, 0.044)] == ["0.1 %", "0.4 %", "4 %"]
 
 
 def test_a_list_of_what_has_commas_is_told_apart_by_semicolons() -> None:

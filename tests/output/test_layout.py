@@ -30,7 +30,6 @@ from tests.derived import (
 from tests.made import LATER
 
 UNTESTED = {"claim": "rbm-speedup", "verdict": "not testable here", "reason": "no CUDA device", "here": ""}
-RBM = PAPER.experiments["rbm"]
 
 
 def notes_of(records: Records, experiment: str = "rbm", **facts: Any) -> list[str]:
@@ -46,23 +45,12 @@ def found(records: Records) -> str:
     return layout.find(shown_of(records, why=why_of(records)), PAPER, "box")
 
 
-# The paper's table with ours.
-
-
 def test_rows_of_low_precision_are_there_only_where_they_were_measured() -> None:
     label = PROFILES["gpu-bf16"].label
     without = table_of(seven(0.1))
     assert label not in texts_of(without)
     assert not any(label in note.text for note in without.notes)
     assert label in texts_of(table_of(seven(0.001, **GPU_BF16)))
-
-
-def test_a_speedup_that_has_no_base_says_so() -> None:
-    assert any("no CPU row in fp32 was measured to compare with" in note for note in notes_of(seven(0.1, **GPU)))
-
-
-def test_where_no_speedup_was_printed_stands_what_the_printed_seconds_come_to() -> None:
-    assert texts_of(table_of([], "rbm", replace(PAPER, speedups={})))["Speedup over fastest CPU (GPU)"][0] == "12.9x"
 
 
 def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval() -> None:
@@ -72,8 +60,9 @@ def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval() -> N
     assert (value.text, value.interval[0]) == ("7.07x", "±")
 
 
-def test_times_of_a_table_that_was_not_printed_are_in_a_unit_that_suits_them() -> None:
-    table = table_of(every_case(351e-6), "matmul")
+def test_what_was_not_printed_is_what_the_seconds_come_to_or_in_a_unit_that_suits_it() -> None:
+    assert texts_of(table_of([], "rbm", replace(PAPER, speedups={})))["Speedup over fastest CPU (GPU)"][0] == "12.9x"
+    table = table_of(every_case(351e-6, *{*PAPER.experiments} - {"matmul"}), "matmul")
     assert texts_of(table)["PyTorch, one core"][0].endswith(" µs")
     assert table.caption.startswith("Time a step.")
 
@@ -86,6 +75,7 @@ def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
     records = [one for name in ("box", "hut") for one in seven(0.1, **GPU, machine=name)]
     texts = notes_of(records, machines=("box", "hut"))
     assert any(text.startswith("Not measured yet on hut: ") for text in texts)
+    assert any("no CPU row in fp32 was measured to compare with" in text for text in texts)
 
 
 def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
@@ -100,13 +90,9 @@ def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() ->
     table = table_of(seven(0.1, case="36x64", smoke=True), "patches", tiny)
     theirs = texts_of(table)["Speedup over fastest CPU (GPU)"]
     words = {*PAPER.experiments["patches"].column_words().values()}
-    assert [text for name, text in zip(table.frame, theirs, strict=True) if name in words] == ["9.4x"] * 2 + [
-        "10.1x"
-    ] * 2
-    assert [text for name, text in zip(table.frame, theirs, strict=True) if name not in words] == ["", ""]
-
-
-# Claims and the finding.
+    stand = [(text, name in words) for name, text in zip(table.frame, theirs, strict=True)]
+    assert [text for text, is_theirs in stand if is_theirs] == ["9.4x"] * 2 + ["10.1x"] * 2
+    assert [text for text, is_theirs in stand if not is_theirs] == ["", ""]
 
 
 def test_a_claim_stands_beside_what_was_published_and_which_rows_of_ours_were_compared() -> None:
@@ -120,7 +106,7 @@ def test_a_claim_stands_beside_what_was_published_and_which_rows_of_ours_were_co
     assert alone.frame.iloc[0, 1].interval == "PyTorch, all cores"
 
 
-def test_claims_that_cannot_be_tested_are_one_line_with_the_command_that_would() -> None:
+def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_is_not_shown_are_left_out() -> None:
     claims = claims_frame(UNTESTED, UNTESTED | {"claim": "patches-speedup", "published": "9.4x"}, {"case": "576x1024"})
     table = layout.lay_out_claims(shown_of(claims=claims), PAPER)
     assert table.frame.empty
@@ -128,9 +114,7 @@ def test_claims_that_cannot_be_tested_are_one_line_with_the_command_that_would()
         "Not testable here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device. To "
         "test them: ./run respeed measure, on a machine with a GPU."
     ]
-
-
-def test_claims_with_an_answer_lead_and_those_of_a_machine_that_is_not_shown_are_left_out() -> None:
+    # Those with an answer lead.
     claims = claims_frame({"here": "", "says": "Open.", "verdict": "not settled"}, {}, {"machine": "hut", "says": "H"})
     assert [*texts_of(layout.lay_out_claims(shown_of(claims=claims), PAPER))] == ["A second core helps.", "Open."]
 
@@ -144,9 +128,6 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     both = found([*seven(0.001), *other])
     assert both == "Densely connected RBM: one core of box is 0.35 to 7.4 times as fast as the paper's GPU"
     assert found([]) == ""
-
-
-# Why, cost and facts.
 
 
 def test_papers_stand_beside_one_another_on_the_first_page_with_what_their_speedups_are_made_of() -> None:
@@ -176,9 +157,11 @@ def test_machines_and_cost_have_a_column_a_machine() -> None:
     rows = [
         place | {"machine": "box", "verdict": "base", "speedup": 1.0},
         place | {"machine": "hut", "verdict": "slower", "speedup": 0.5, "speedup_low": 0.45, "speedup_high": 0.55},
-        place
-        | {"machine": "den", "verdict": "indistinguishable", "speedup": 0.9, "speedup_low": 0.8, "speedup_high": 1.1},
+        place | {"machine": "den", "verdict": "indistinguishable", "speedup": 0.9},
     ]
-    shown = shown_of(on=("box", "hut", "den"), machines=make_frame(rows, "machines"))
+    priced = frames_of([*seven(0.1), *seven(0.2, **ALL), *seven(0.3, machine="hut")]).cells
+    cells = priced.assign(cost=priced["seconds"] / 100, currency="USD")
+    shown = shown_of(on=("box", "hut", "den"), machines=make_frame(rows, "machines"), cells=cells)
     assert texts_of(layout.lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
-    assert layout.lay_out_cost(shown).frame.empty
+    # Of two rows the cheaper one.
+    assert texts_of(layout.lay_out_cost(shown)) == {"576x1024": ["5.21 USD", "15.6 USD", ""]}

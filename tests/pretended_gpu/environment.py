@@ -2,16 +2,13 @@
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from respeed.machine.process import private_folder
 
@@ -26,8 +23,6 @@ HEADERS = (
     "nvidia/*/include/cublasLt.h",
     "triton/backends/nvidia/include/cuda.h",
 )
-# As every order of streams is a different program, what must hold is tried in two that are each other's contrary.
-ORDERS = ("lazy", "reverse")
 LIMIT_SECONDS = 900.0
 
 
@@ -70,7 +65,7 @@ def build() -> Path:
 def environment(order: str = "lazy", *, memory: int = 2**33) -> dict[str, str]:
     """Return what to add to a process's environment: the library before all others, and numbers as soon as it starts.
 
-    `order` is that of streams, one of ORDERS; `memory` the device's, in bytes.
+    `order` is that of streams, "lazy" or its contrary, "reverse"; `memory` the device's, in bytes.
     """
     folder = build()
     return {
@@ -86,38 +81,3 @@ def environment(order: str = "lazy", *, memory: int = 2**33) -> dict[str, str]:
 def is_pretended() -> bool:
     """Return whether this process takes the pretended GPU for one."""
     return "PRETENDED_GPU_ORDER" in os.environ
-
-
-class Outcome(NamedTuple):
-    """Of a run of tests: how many passed, the names of those that failed, and what pytest wrote."""
-
-    passed: int
-    failed: tuple[str, ...]
-    output: str
-
-
-def run_tests(
-    *tests: str, options: tuple[str, ...], added: dict[str, str], workflow: Path = ROOT / "workflow"
-) -> Outcome:
-    """Run tests in a process of their own, with these `options` of pytest and what is `added` to the environment.
-
-    Raises AssertionError, with what pytest wrote last, if it ended otherwise than with all passed or some failed.
-    """
-    paths = [str(workflow), *filter(None, [added.get("PYTHONPATH")]), str(ROOT)]
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
-    plugin = ["-p", "tests.pretended_gpu.plugin"] if added else []
-    # The process's own folder: of one that tests share, pytest would remove what others still use.
-    with tempfile.TemporaryDirectory(prefix="pretended-gpu-") as folder:
-        command = [
-            sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-q",
-            "-n", "0", "--basetemp", f"{folder}/tests", *options, *tests,
-        ]  # fmt: skip
-        done = subprocess.run(
-            command, cwd=ROOT, env={**inherited, **added, "PYTHONPATH": os.pathsep.join(paths)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False,
-        )  # fmt: skip
-    passed = re.findall(r"^.*?(\d+) passed.* in [\d.]+s", done.stdout, re.M)
-    failed = tuple(re.findall(r"^(?:FAILED|ERROR) \S+?::(\S+)", done.stdout, re.M))
-    if done.returncode not in (0, 1) or bool(failed) != bool(done.returncode):
-        raise AssertionError(f"exit status {done.returncode}\n{done.stdout[-5000:]}")
-    return Outcome(int(passed[-1]) if passed else 0, failed, done.stdout)

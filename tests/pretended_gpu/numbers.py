@@ -47,6 +47,9 @@ class Numbers(TorchDispatchMode):
         # Addresses of what was made within a capture: of a graph's own memory.
         self._scratch: set[int] = set()
 
+    # Torch would import its compiler, which takes as long as all else of it, only to leave this out.
+    _should_skip_dynamo = classmethod(lambda cls: False)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Have the device do its part of an operator, queue the CPU's behind it, and return the result."""
         kwargs = kwargs or {}

@@ -17,7 +17,7 @@ import torch
 from respeed.measure import case as measuring
 from respeed.measure import timing
 from respeed.protocol import SMOKE
-from tests.conformance.programs import build, case_of, make
+from tests.conformance.programs import make
 from tests.pretended_gpu.device import library
 from tests.pretended_gpu.environment import is_pretended
 from tests.pretended_gpu.test_device import order_of_one
@@ -78,15 +78,6 @@ WAYS: dict[str, Callable[[Step, Step], object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_each_way_to_time_a_program_waits_for_it(way: str, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "LOAD_SECONDS", 0.01)
-    step = build(made, case_of("rbm", "odd")).step
-    if way in {"probes and the proof of threads", "load"}:
-        step()
-    WAYS[way](made.sync, step)
-
-
-@pytest.mark.parametrize("way", WAYS)
 def test_work_that_a_step_leaves_on_another_stream_is_in_its_time(
     way: str, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,14 +90,10 @@ def test_work_that_a_step_leaves_on_another_stream_is_in_its_time(
         with torch.cuda.stream(stream):
             torch.mm(a, b, out=out)
 
+    if way in {"probes and the proof of threads", "load"}:
+        step()
     WAYS[way](made.sync, step)
     made.sync()
-
-
-def test_ceilings_are_waited_for(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "SIDES", (64, 128))
-    monkeypatch.setattr(measuring, "COPY_BYTES", 2**20)
-    measuring.measure_ceilings(made)
 
 
 def test_nothing_in_a_whole_case_is_timed_before_its_end(made: Any) -> None:

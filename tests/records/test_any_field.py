@@ -13,16 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from respeed.analysis.build import make_tables
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import load_profiles
-from respeed.inputs.papers import load_papers
-from respeed.output import build_tables, load_shown
+from respeed.output.layout import Shown, lay_out_published
+from respeed.output.table import to_html, to_markdown
 from respeed.records import read_description, read_records
 from respeed.report.context import make_context
 from respeed.schedule.plan import Plan
 from respeed.schedule.rows import Row
 from respeed.schedule.work import list_work
+from tests.derived import PAPER, PAPERS, PROFILES
 
+RBM = PAPER.experiments["rbm"]
+RBM_ALONE = replace(PAPER, experiments={"rbm": RBM}, claims={"rbm-speedup": PAPER.claims["rbm-speedup"]})
 Way = tuple[str | int, ...]
 MISSING = object()
 # Texts that stand for what Python's json cannot write.
@@ -55,18 +58,21 @@ def changed(data: Any, way: Way, value: Any) -> str:
 
 
 def show() -> None:
-    """Plan, tables, and the report's facts, which are made of the tables."""
-    profiles = load_profiles()
+    """Plan, tables, and the report's facts, which are made of the tables; of one table of the paper."""
     config = replace(load_config(), papers=("raina2009",), profiles=("torch-1",), experiments=("rbm",))
-    rows = {"torch-1": Row(profiles["torch-1"], 1, ())}
-    plan = Plan(list_work(config, load_papers(["raina2009"]), rows, "box"), tuple(read_records(False, "box")))
+    rows = {"torch-1": Row(PROFILES["torch-1"], 1, ())}
+    plan = Plan(list_work(config, PAPERS, rows, "box"), tuple(read_records(False, "box")))
     assert plan.next_turn()
     assert plan.seconds_left() > 0
-    build_tables(False, papers=["raina2009"])
-    json.dumps(make_context(load_shown(False, papers=["raina2009"])), allow_nan=False)
+    tables = make_tables(False, {"raina2009": RBM_ALONE}, PROFILES, {})
+    tables.write(Path("tables"))
+    shown = Shown(tables.papers, ["box"], False, tables.frames)
+    for write in (to_markdown, to_html):
+        assert write(lay_out_published(shown, RBM_ALONE, RBM))
+    json.dumps(make_context(shown), allow_nan=False)
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "place"), [("record", 0), ("record", 1), ("description", 0)])
 def test_a_line_with_any_field_odd_is_skipped_in_one_line_or_can_be_used(
     kind: str, place: int, examples: int, whole_box: dict[str, Path]

@@ -34,9 +34,9 @@ MADE = ["venv --quiet", "pip sync", "pip install"]
 
 
 class Clone:
-    """A small project with the real script; its uv is a stub unless another is named."""
+    """A small project with the real script, whose uv is a stub."""
 
-    def __init__(self, folder: Path, uv: str | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.path, self.log = folder / "clone", folder / "path", folder / "uv.log"
         (self.folder / "workflow/respeed").mkdir(parents=True)
         self.path.mkdir()
@@ -46,10 +46,7 @@ class Clone:
             shutil.copy(ROOT / file, self.folder)
         (self.folder / "requirements.lock").write_text("# empty\n")
         (self.folder / "workflow/respeed/cli.py").write_text(TELL)
-        if uv:
-            (self.path / "uv").symlink_to(uv)
-        else:
-            executable(self.path / "uv", STUB_UV)
+        executable(self.path / "uv", STUB_UV)
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
         own = {"PATH": str(self.path), "HOME": str(self.path.parent), "UV_LOG": str(self.log)}
@@ -107,9 +104,8 @@ def test_a_set_up_that_fails_leaves_nothing_that_looks_whole_and_is_made_anew(cl
     assert (clone.run("python")[0], clone.calls()) == (0, MADE)
 
 
+@pytest.mark.skipif(not shutil.which("flock"), reason="no flock")
 def test_of_two_that_set_up_the_same_folder_one_waits(clone: Clone) -> None:
-    if not shutil.which("flock"):
-        pytest.skip("no flock")
     with clone.start("python", UV_WAITS="pip sync") as first:
         assert first.stderr.readline().startswith("run: making")
         with clone.start("python") as second:
@@ -130,24 +126,16 @@ def test_what_is_not_there_is_one_line(clone: Clone) -> None:
     assert clone.run()[2].startswith("run: usage: ./run COMMAND")
 
 
-@pytest.mark.parametrize(
-    ("python", "said"),
-    [
-        ("exit 1", "needs python3 (3.11 or newer) or uv"),
-        ('case "$2" in *venv*) exit 1 ;; esac', "python3 has no venv module"),
-    ],
-)
-def test_without_uv_and_a_python_that_will_do_one_line_says_what_to_install(
-    clone: Clone, python: str, said: str
-) -> None:
+def test_without_uv_and_a_python_that_will_do_one_line_says_what_to_install(clone: Clone) -> None:
     (clone.path / "uv").unlink()
-    executable(clone.path / "python3", f"#!/bin/sh\n{python}\n")
+    executable(clone.path / "python3", "#!/bin/sh\nexit 1\n")
     code, told, line = clone.run("python")
-    assert (code, told, line.count("\n"), said in line) == (2, "", 1, True), line
+    assert (code, told, line.count("\n")) == (2, "", 1)
+    assert "needs python3 (3.11 or newer) or uv" in line
 
 
-@pytest.mark.parametrize("home", ["", "/nowhere", "/proc"])
-def test_of_the_users_shell_only_a_home_that_can_be_written_to_reaches_a_command(clone: Clone, home: str) -> None:
+def test_of_the_users_shell_only_a_home_that_can_be_written_to_reaches_a_command(clone: Clone) -> None:
     other = {"PYTHONPATH": "/modules", "PYTHONHOME": "/modules"}
     assert clone.run("python", **other)[1].endswith(f"; none none {clone.path.parent}\n")
-    assert clone.run("python", HOME=home)[1].endswith(f"; none none {clone.folder}/.tools/home\n")
+    for home in ("", "/nowhere", "/proc"):
+        assert clone.run("python", HOME=home)[1].endswith(f"; none none {clone.folder}/.tools/home\n")

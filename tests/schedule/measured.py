@@ -1,6 +1,5 @@
 """What a machine is asked for, and records as if a run had measured it."""
 
-import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -45,11 +44,6 @@ def work(
 def steady(wanted: Wanted, number: int) -> Outcome:
     """Settled after any number of rounds, and each profile's own."""
     return (1.0 + 0.5 * (wanted.profile > "p")) * (1 + 0.001 * (number % 3))
-
-
-def noisy(wanted: Wanted, number: int) -> Outcome:
-    """Seconds that only many rounds settle."""
-    return 1.0 + 0.4 * random.Random(f"{wanted.case.name}/{number}").random()
 
 
 def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **facts: Any) -> Record:

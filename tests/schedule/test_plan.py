@@ -1,5 +1,6 @@
 """What is measured next: laws of the list, what counts of the records, and what is measured again."""
 
+import math
 import random
 from collections import Counter
 from dataclasses import asdict, replace
@@ -37,7 +38,7 @@ from tests.schedule.measured import (
 )  # fmt: skip
 
 # The first rounds are 12 turns of four cases, which take 48 s.
-RBM: dict[str, Any] = {"rounds": 6, "most": 12, "experiments": ("rbm",)}
+RBM: dict[str, Any] = {"rounds": 6, "most": 8, "experiments": ("rbm",)}
 WITH_GPU = ("gpu", "gpu-bf16", "openblas-1", "torch-all")
 
 
@@ -92,10 +93,6 @@ def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_r
             assert of_case == done[one.place] <= number
     assert set(done.values()) <= {asked.preset.rounds}
     assert {one.place for one in asked.wanted if one.tier <= USUAL} <= done.keys()
-    # Where there is no accelerator, everything is usual.
-    if all(one.row.profile.is_cpu for one in asked.wanted):
-        numbers = [max(number for _, number in turn.cases) for turn in taken]
-        assert numbers == sorted(numbers)
 
 
 @LARGE
@@ -112,9 +109,7 @@ def test_a_run_that_is_killed_goes_on_as_it_would_have_gone_on(asked: Work, seed
     part = Record("box", records[stop].path, records[stop].start, records[stop].results[:cut])
     after = run(asked, drawn(seed), [*records[:stop], part])[1]
     counts = Counter((record.profile, one.key) for record in after for one in record.results)
-    usual = {(one.profile, one.key) for one in asked.wanted if one.tier <= USUAL}
-    assert {counts[place] for place in usual} <= {asked.preset.rounds}
-    assert set(counts.values()) <= {asked.preset.rounds}
+    assert {*counts.values()} <= {asked.preset.rounds}
 
 
 def test_the_order_of_rows_and_of_cases_is_random_but_the_same_for_the_same_seed() -> None:
@@ -123,49 +118,53 @@ def test_the_order_of_rows_and_of_cases_is_random_but_the_same_for_the_same_seed
         return tuple(turn.row.profile.name for turn in taken), tuple(one.case.name for one, _ in taken[0].cases)
 
     assert orders(1) == orders(1)
-    assert all(len(of_seeds) > 3 for of_seeds in map(set, zip(*map(orders, range(20)), strict=True)))
+    assert all(len(of_seeds) > 3 for of_seeds in map(set, zip(*map(orders, range(9)), strict=True)))
 
 
 # What counts of the records.
 
-OF_THE_ROW: list[tuple[dict[str, Any], bool]] = [
-    ({}, True),
-    ({"label": "Another label", "package": "renamed", "architecture": "multi-cpu"}, True),
-    ({"versions": {"torch": "another"}, "hardware": HARDWARE | {"accelerators": ["A GPU"]}}, True),
-    ({"seed": 2}, True),
-    ({"threads": 2}, False),
-    ({"backend": "torch"}, False),
-    ({"precision": "fp64"}, False),
-    ({"device": "cuda"}, False),
-    ({"cpus": "0"}, False),
-    ({"timing": asdict(SMOKE)}, False),
-    ({"library": None}, False),  # its process never came to its first case
-]
-
 
 ONE = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
-FAILED = ("failed", "wrong", "not-run")
+
+
+def turn_of(plan: Plan) -> Turn:
+    """What is next, where something is left."""
+    turn = plan.next_turn()
+    assert turn is not None
+    return turn
 
 
 def is_counted(then: Work, now: Work = ONE, outcome: Outcome = 1.0, **facts: Any) -> bool:
     """Whether all that was measured then is what is asked for now."""
-    turn = Plan(then).next_turn()
-    assert turn is not None
-    return Plan(now, (record_of_turn(turn, then, lambda *_: outcome, 0, **facts),)).next_turn() is None
+    record = record_of_turn(turn_of(Plan(then)), then, lambda *_: outcome, 0, **facts)
+    return Plan(now, (record,)).next_turn() is None
 
 
 def with_source(asked: Work, source: str) -> Work:
     return replace(asked, wanted=tuple(replace(one, source=source) for one in asked.wanted))
 
 
-@pytest.mark.parametrize(("facts", "counts"), OF_THE_ROW)
+@pytest.mark.parametrize(
+    ("facts", "counts"),
+    [
+        ({"label": "Another label", "package": "renamed", "architecture": "multi-cpu", "seed": 2}, True),
+        ({"versions": {"torch": "another"}, "hardware": HARDWARE | {"accelerators": ["A GPU"]}}, True),
+        ({"threads": 2}, False),
+        ({"backend": "torch"}, False),
+        ({"precision": "fp64"}, False),
+        ({"device": "cuda"}, False),
+        ({"cpus": "0"}, False),
+        ({"timing": asdict(SMOKE)}, False),
+        ({"library": None}, False),  # its process never came to its first case
+    ],
+)
 def test_what_was_measured_counts_if_row_threads_and_timing_are_those_of_now(
     facts: dict[str, Any], counts: bool
 ) -> None:
     assert is_counted(ONE, outcome="failed" if facts.get("library", "") is None else 1.0, **facts) == counts
 
 
-@pytest.mark.parametrize("outcome", FAILED)
+@pytest.mark.parametrize("outcome", ["failed", "wrong", "not-run"])
 def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_device_changed(outcome: str) -> None:
     assert is_counted(ONE, outcome=outcome)
     assert not is_counted(with_source(ONE, "another"), outcome=outcome)
@@ -190,9 +189,7 @@ def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() 
     """A record has no odd spaces: what is not found again would be measured for ever."""
     case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b", "sizes": (1, 2)})
     asked = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
-    turn = Plan(asked).next_turn()
-    assert turn is not None
-    write(record_of_turn(turn, asked, steady, 0))
+    write(record_of_turn(turn_of(Plan(asked)), asked, steady, 0))
     assert session.read_plan(asked).next_turn() is None
 
 
@@ -204,19 +201,17 @@ def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of
     taken = run(work(rounds=2, profiles=rows, minutes=60))[0]
     assert {turn.row.profile.name for turn in taken[:4]} == {"gpu", "torch-all"}
     assert {turn.row.profile.name for turn in taken[4:]} == {*rows} - {"gpu", "torch-all"}
+
+    def tables(plan: Plan, seconds: float = math.inf) -> set[str]:
+        turn = plan.next_turn(seconds)
+        return {one.cells[0].experiment for one, _ in turn.cases} if turn else set()
+
     # Where time is short, nothing is taken along.
-    timed = work(rounds=2, profiles=("gpu", "torch-all"), minutes=1)
-    turn = Plan(timed).next_turn(budget_seconds=10)
-    assert turn is not None
-    assert {one.cells[0].experiment for one, _ in turn.cases} == {"rbm"}
-    turn = Plan(replace(timed, minutes=60)).next_turn()
-    assert turn is not None
-    assert {one.cells[0].experiment for one, _ in turn.cases} > {"rbm"}
+    timed = work(rounds=2, profiles=("gpu", "torch-all"), minutes=60)
+    assert tables(Plan(replace(timed, minutes=1)), 10) == {"rbm"} < tables(Plan(timed))
     # Nor is what is a round ahead, as it had been measured alone.
     alone = run(work(rounds=1, profiles=("gpu",), experiments=("matmul",), minutes=60))[1]
-    turn = Plan(work(rounds=2, profiles=("gpu",), minutes=60), alone).next_turn()
-    assert turn is not None
-    assert "matmul" not in {one.cells[0].experiment for one, _ in turn.cases} > {"rbm"}
+    assert "matmul" not in tables(Plan(work(rounds=2, profiles=("gpu",), minutes=60), alone)) > {"rbm"}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +219,6 @@ def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of
     [
         (1, set()),
         (5.7, {("gpu-bf16", "rbm"), ("gpu", "matmul")}),
-        (7.2, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul")}),
         (60, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul"), ("torch-all", "matmul")}),
     ],
 )
@@ -233,16 +227,12 @@ def test_other_precisions_and_tables_the_paper_is_silent_about_have_the_time_tha
 ) -> None:
     """Or else ten minutes on a GPU would be gone before what the paper is about has an interval."""
     asked = work(rounds=6, minutes=minutes, profiles=("torch-all", "gpu", "gpu-bf16"), every=True)
-    taken, records = run(asked)
-    after = Plan(asked, records)
+    after = Plan(asked, run(asked)[1])
     done = {(one.profile, one.cells[0].experiment) for one in asked.wanted if len(after.tried(one)) == 6}
     core = {("gpu", "rbm"), ("torch-all", "rbm"), ("gpu", "patches"), ("gpu", "dbn"), ("gpu", "sparse-coding")}
     assert core <= done
     assert {one for one in done if one == ("gpu-bf16", "rbm") or one[1] == "matmul"} == spare
     assert {len(after.tried(one)) for one in asked.wanted} <= {0, 6}
-    # What is begun is ended, also by a run that goes on after a kill.
-    half = run(asked, turns=len(taken) - 3)[1]
-    assert said_of(run(asked, earlier=half)[0]) == said_of(taken[-3:])
 
 
 # What is measured again.
@@ -270,11 +260,6 @@ def losing(*lost: int) -> Outcomes:
     return lambda wanted, number: None if number in lost or not lost else steady(wanted, number)
 
 
-def failing(wanted: Wanted, number: int) -> Outcome:
-    """As where a process lost its device in most of the first rounds."""
-    return "failed" if number < 5 else steady(wanted, number)
-
-
 def where(case: str, outcomes: Outcomes, others: Outcomes = steady, profiles: tuple[str, ...] = TWO) -> Outcomes:
     """These outcomes for one case, and others for all others."""
     return lambda wanted, number: (
@@ -292,10 +277,9 @@ def again(taken: list[Turn]) -> set[tuple[str, str]]:
     [
         (steady, None, set(), 0),
         (where("576x1024", losing(1, 2, 4, 5, 7), profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 8),
-        (where("576x1024", failing, profiles=("torch-1",)), NO_INTERVAL, {("torch-1", "576x1024")}, 7),
-        (where("1024x4096", close(0.03)), UNDECIDED, {(name, "1024x4096") for name in TWO}, 12),
+        (where("1024x4096", close(0.03)), UNDECIDED, {(name, "1024x4096") for name in TWO}, 8),
         (where("1024x4096", close(0.001)), None, set(), 0),  # no number of rounds that it may have would do
-        (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 12),
+        (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 8),
     ],
 )
 def test_what_the_first_rounds_left_unsettled_is_measured_again_until_it_is_and_nothing_else(
@@ -312,12 +296,12 @@ def noisy_cores(wanted: Wanted, number: int) -> Outcome:
     """Two cores bring what the paper says of them, and every cell is settled; but each ratio is not, as surely as a
     claim about four of them needs it."""
     printed = PAPERS["raina2009"].speedup("rbm", wanted.case.name, "multi-cpu", ("single-cpu",)) or 1.0
-    noise = 0.07 * random.Random(f"{wanted.case.name}/{wanted.profile}/{number}").uniform(-1.5, 1.5)
+    noise = 0.05 * random.Random(f"{wanted.case.name}/{wanted.profile}/{number}").uniform(-1.5, 1.5)
     return 10.0 / (printed if wanted.profile == "openblas-all" else 1.0) * (1 + noise)
 
 
 def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decided() -> None:
-    asked = work(**RBM | {"most": 20}, minutes=60, profiles=CORES)
+    asked = work(**RBM | {"most": 10}, minutes=60, profiles=CORES)
     taken, records = run(asked, noisy_cores)
     assert claim_verdicts(records[:12])["second-core"] == "not settled"
     assert {turn.again for turn in taken[12:]} == {CLAIM_OPEN}
@@ -337,13 +321,7 @@ def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_has_the_time_tha
     outcomes = where("576x1024", close(0.028), others=where("1024x4096", close(0.03)))
     records = run(work(**RBM | {"most": 6}), outcomes)[1]
     for seconds, cases in ((600, {"576x1024", "1024x4096"}), (48 + 2 * 2.1 * CASE_SECONDS, {"1024x4096"})):
-        assert {case for _, case in chosen(work(**RBM, minutes=seconds / 60), records)} == cases
-
-
-def test_a_cell_is_not_chosen_for_one_more_round_which_would_settle_nothing() -> None:
-    records = run(work(**RBM | {"most": 6}), where("576x1024", loose, profiles=("torch-1",)))[1]
-    for seconds, whys in ((1.9, []), (2.1, [WIDE])):
-        assert [*chosen(work(**RBM, minutes=(48 + seconds * CASE_SECONDS) / 60), records).values()] == whys
+        assert {case for _, case in chosen(work(**RBM | {"most": 12}, minutes=seconds / 60), records)} == cases
 
 
 @pytest.mark.parametrize(
@@ -351,8 +329,9 @@ def test_a_cell_is_not_chosen_for_one_more_round_which_would_settle_nothing() ->
     [
         (loose, 0.1, set(), 48.1),
         (where("576x1024", losing(1, 3, 4, 6), loose, ("torch-1",)), 48 / 60, {("torch-1", "576x1024")}, 1.2 * 48),
-        # One that is never clean does not keep a run going.
-        (where("576x1024", losing(), profiles=("torch-1",)), 48 / 60, {("torch-1", "576x1024")}, 1.2 * 48),
+        # What is wide has the minutes, and no more; and not for a round that would settle nothing.
+        (where("576x1024", loose, profiles=("torch-1",)), 49.9 / 60, set(), 48.1),
+        (where("576x1024", loose, profiles=("torch-1",)), 50.1 / 60, {("torch-1", "576x1024")}, 50.1),
     ],
 )
 def test_the_first_rounds_are_measured_however_long_they_take_and_then_only_what_has_no_interval(
@@ -364,11 +343,19 @@ def test_the_first_rounds_are_measured_however_long_they_take_and_then_only_what
     assert 48 <= Plan(asked, records).spent_seconds <= longest
 
 
+def test_one_that_is_never_clean_keeps_a_run_going_for_a_fifth_of_its_minutes_and_no_longer() -> None:
+    asked = work(**RBM | {"most": 99}, minutes=48 / 60)
+    *first, last = run(asked, where("576x1024", losing(), profiles=("torch-1",)), turns=13)[1]
+    for seconds, is_left in ((8.0, True), (9.0, False)):
+        slow = replace(last, results=(last.results[0].model_copy(update={"wall_seconds": seconds}),))
+        assert (Plan(asked, (*first, slow)).next_turn() is not None) == is_left
+
+
 def test_the_look_sees_the_first_rounds_alone() -> None:
     """A second look at later rounds would make a false claim more likely than the two that are paid for."""
-    asked = work(**RBM, minutes=60)
-    _, records = run(asked, lambda wanted, number: loose(wanted, number if number <= 6 else 1))
-    assert len(records) > 12
+    asked = work(**RBM | {"most": 12}, minutes=60)
+    _, records = run(asked, lambda wanted, number: loose(wanted, number if number <= 6 else 1), turns=16)
+    assert len(records) == 16
     assert chosen(asked, records[:12]) == chosen(asked, records)
 
 
@@ -376,17 +363,13 @@ def test_the_look_sees_the_first_rounds_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "turns"),
-    [
-        (steady, 2), (where("576x1024", losing(1, 3, 4, 6), profiles=("torch-1",)), 12),
-        (where("1024x4096", close(0.03)), 12), (loose, 12), (noisy_cores, 12),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("minutes", [pytest.param(1.5, marks=pytest.mark.slow), 60])
+    ("outcomes", "turns", "minutes"),
+    [(steady, 2, 60), (where("576x1024", losing(1, 3, 4, 6), profiles=("torch-1",)), 12, 60), (loose, 12, 1)],
+)
 def test_the_time_that_is_left_is_told_within_a_factor_of_one_and_a_half(
     outcomes: Outcomes, turns: int, minutes: float
 ) -> None:
-    asked = work(**RBM, minutes=minutes, profiles=CORES if outcomes is noisy_cores else TWO)
+    asked = work(**RBM | {"most": 12}, minutes=minutes)
     records = run(asked, outcomes, turns=turns)[1]
     before = Plan(asked, records)
     after = Plan(asked, run(asked, outcomes, records)[1])
@@ -396,17 +379,13 @@ def test_the_time_that_is_left_is_told_within_a_factor_of_one_and_a_half(
 
 
 def test_a_turn_is_expected_to_take_what_earlier_ones_took_and_a_process_starts_once() -> None:
-    asked = work(rounds=2)
-    rbm = work(rounds=1, experiments=("rbm",), profiles=TWO[:1])
     guess = PAPERS["raina2009"].experiments["rbm"].round_seconds
-    assert Plan(rbm).seconds_left() == pytest.approx(planning.START_SECONDS + guess)
+    assert Plan(ONE).seconds_left() == pytest.approx(planning.START_SECONDS + guess)
+    asked = work(rounds=2)
     records = run(asked, turns=2)[1]
-    plan = Plan(asked, records)
+    slow = tuple(replace(one, start=one.start.model_copy(update={"start_seconds": 5.0})) for one in records)
+    plan = Plan(asked, slow)
     assert plan.turns_left == 2
-    assert plan.seconds_left() == pytest.approx(CASE_SECONDS * len(asked.wanted))
-    slow = (replace(one, start=one.start.model_copy(update={"start_seconds": 5.0})) for one in records)
-    plan = Plan(asked, tuple(slow))
     assert plan.seconds_left() == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.wanted))
-    turn = plan.next_turn()
-    assert turn is not None
+    turn = turn_of(plan)
     assert plan.seconds_of_turn(turn) == pytest.approx(5.0 + CASE_SECONDS * len(turn.cases))

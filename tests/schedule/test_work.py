@@ -11,7 +11,6 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.model import Case
 from respeed.records import case_key
-from respeed.schedule import work as asking
 from respeed.schedule.rows import Row
 from respeed.schedule.work import FEW, USUAL, Work, count_cases, list_work, machines_in_full, papers_shown
 from tests.made import make_lines, write_lines, write_machines
@@ -57,33 +56,21 @@ def test_a_case_that_several_tables_show_is_measured_once_and_belongs_to_all_of_
     assert len({(one.profile, one.key) for one in found}) == len(found)
 
 
-@pytest.mark.parametrize(
-    ("words", "tables"),
-    [
-        (("raina2009/rbm/4096x11008",), {"raina2009/rbm/4096x11008"}),
-        (("rbm/576", "dbn"), {"raina2009/rbm/576x1024", "raina2009/dbn"}),
-        (("raina2009/rbm/4096",), set()),
-        (("nothing",), set()),
-    ],
-)
-def test_only_cells_with_one_of_the_words_in_their_names_are_measured(words: tuple[str, ...], tables: set[str]) -> None:
-    names = {f"{cell.paper}/{cell.experiment}/{cell.case}" for one in work_of(only=words).wanted for cell in one.cells}
-    assert all(any(name.startswith(table) for table in tables) for name in names)
-    assert all(any(name.startswith(table) for name in names) for table in tables)
+def test_only_cells_with_one_of_the_words_in_their_names_are_measured_and_a_whole_name_is_of_one() -> None:
+    def names(*words: str) -> set[str]:
+        return {
+            f"{cell.experiment}/{cell.case}/{one.case.workload}"
+            for one in work_of(only=words).wanted
+            for cell in one.cells
+        }
 
-
-def test_a_whole_name_is_of_one_cell_and_with_a_workload_of_one_program() -> None:
-    cell = "raina2009/sparse-coding/3-percent"
-    programs = [one.case.workload for one in work_of(profiles="openblas-1", only=(cell,)).wanted]
+    assert names("raina2009/rbm/4096x11008") == {"rbm/4096x11008/rbm"}
+    assert {name.partition("/")[0] for name in names("rbm/576", "dbn")} == {"rbm", "dbn"}
+    assert names("raina2009/rbm/4096", "nothing") == set()
+    programs = names("raina2009/sparse-coding/3-percent")
     assert len(programs) == 2
     for program in programs:
-        (found,) = work_of(profiles="openblas-1", only=(f"{cell}/{program}",)).wanted
-        assert (found.case.name, found.case.workload) == ("3-percent", program)
-
-
-def test_a_profile_that_is_optional_is_measured_where_it_is_named() -> None:
-    assert set(load_config().profiles) == {name for name, profile in PROFILES.items() if not profile.optional}
-    assert load_config(overrides={"profiles": "cpu-bf16"}).profiles == ("cpu-bf16",)
+        assert names(f"raina2009/{program}") == {program}
 
 
 def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() -> None:
@@ -98,11 +85,6 @@ def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() 
     assert asked["threads"] == {"fp64"}
     assert "fp64" not in asked["single-2000"] | asked["mlp"]
     assert precisions_in(profiles="torch-1") == {"threads": set(), "single-2000": {"fp32"}, "mlp": {"fp32"}}
-    # Beside an accelerator, other precisions wait for the time that is left; a table's own does not.
-    found = work_of(papers="check-blas,bergstra2010", profiles="all").wanted
-    waiting = {(one.cells[0].experiment, one.row.profile.precision) for one in found if one.tier > USUAL}
-    assert {which for table, which in waiting if table == "mlp"} == {"tf32", "bf16", "fp16"}
-    assert ("threads", "fp64") not in waiting
 
 
 def test_nothing_waits_that_is_named_or_where_there_is_no_accelerator_or_no_minutes_are_set() -> None:
@@ -134,16 +116,12 @@ def test_a_paper_is_shown_if_it_was_chosen_or_most_of_it_was_measured_and_not_fo
         return list(papers_shown(smoke=False, chosen=["theano-tutorials"]))
 
     def measure(number: int) -> None:
-        cases = list(dict.fromkeys(
-            (case.workload, str(case.parameters)) for one in paper.experiments.values() for case in one.cases
-        ))  # fmt: skip
-        every = [case for one in paper.experiments.values() for case in one.cases]
-        for place in cases[:number]:
-            case = next(one for one in every if (one.workload, str(one.parameters)) == place)
+        for case in list(every.values())[:number]:
             write_lines(*make_lines(case=case))
 
-    paper = load_papers(["raina2009"])["raina2009"]
-    number = len(asking.keys_of(paper))
+    tables = load_papers(["raina2009"])["raina2009"].experiments.values()
+    every = {case_key(case.workload, case.parameters): case for one in tables for case in one.cases}
+    number = len(every)
     measure(number // 4)
     assert shown() == ["theano-tutorials"]
     measure(number // 2 + 1)

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
@@ -27,10 +27,6 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SelectType=select/cons_tres
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SwitchType=switch/none
-MpiDefault=none
 KillWait=2
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
@@ -54,19 +50,32 @@ def missing() -> str | None:
 def running(folder: Path) -> Iterator[dict[str, str]]:
     """Start it; gives what its commands need in their environment. It ends whatever happens."""
     environment = _configure(folder)
+
+    def ask(*command: str) -> str:
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    def start(*command: str) -> None:
+        log = stack.enter_context((folder / f"{command[0]}.log").open("a"))
+        process = subprocess.Popen(command, env=os.environ | environment, stdout=log, stderr=subprocess.STDOUT)
+        stack.enter_context(process)  # waits for its end
+        stack.callback(process.terminate)
+
     with contextlib.ExitStack() as stack:
-        _start(stack, folder, "munged", "--foreground", "--force", *_munge(folder))
-        _wait(lambda: (folder / "munge.socket").exists(), folder)
-        _start(stack, folder, "slurmctld", "-D", **environment)
+        names = {"socket": "munge.socket", "key-file": "munge.key", "log-file": "munged.log", "pid-file": "munged.pid"}
+        own = [f"--{key}={folder / name}" for key, name in (names | {"seed-file": "munged.seed"}).items()]
+        start("munged", "--foreground", "--force", *own)
+        _wait((folder / "munge.socket").exists, folder)
+        start("slurmctld", "-D")
         for node in ("cpu1", "gpu1"):
-            _start(stack, folder, "slurmd", "-D", "-N", node, **environment)
-        _wait(lambda: _ask("sinfo", "-h", "-t", "idle", "-o", "%D", **environment).split() == ["2"], folder)
+            start("slurmd", "-D", "-N", node)
+        _wait(lambda: ask("sinfo", "-h", "-t", "idle", "-o", "%D").split() == ["2"], folder)
         try:
             yield environment
         finally:
-            _ask("scancel", "--user", "root", **environment)
+            ask("scancel", "--user", "root")
             with contextlib.suppress(AssertionError):
-                _wait(lambda: not _ask("squeue", "-h", **environment), folder)
+                _wait(lambda: not ask("squeue", "-h"), folder)
 
 
 def _configure(folder: Path) -> dict[str, str]:
@@ -76,7 +85,10 @@ def _configure(folder: Path) -> dict[str, str]:
     (folder / "state").mkdir()
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o600)
-    text = CONFIGURATION.format(host=socket.gethostname(), folder=folder, ports=_free_ports(3))
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        ports = [one.getsockname()[1] for one in sockets]
+    text = CONFIGURATION.format(host=socket.gethostname(), folder=folder, ports=ports)
     (folder / "slurm.conf").write_text(text)
     (folder / "gres.conf").write_text("NodeName=gpu1 Name=gpu Type=h200 File=/dev/null\n")
     # The plugin forgets SLURM_CONF on the node, where a cluster has its configuration in /etc/slurm.
@@ -87,42 +99,9 @@ def _configure(folder: Path) -> dict[str, str]:
     return {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
-def _munge(folder: Path) -> list[str]:
-    names = {"socket": "munge.socket", "key-file": "munge.key", "log-file": "munged.log", "pid-file": "munged.pid"}
-    return [f"--{key}={folder / name}" for key, name in (names | {"seed-file": "munged.seed"}).items()]
-
-
-def _free_ports(number: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-def _start(stack: contextlib.ExitStack, folder: Path, *command: str, **environment: str) -> None:
-    log = stack.enter_context((folder / f"{'-'.join(command[:1])}.log").open("a"))
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=subprocess.STDOUT)
-    stack.callback(_end, process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _ask(*command: str, **environment: str) -> str:
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def _wait(ready: object, folder: Path) -> None:
+def _wait(is_ready: Callable[[], bool], folder: Path) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while not ready():  # type: ignore[operator]
+    while not is_ready():
         if time.monotonic() > deadline:
             raise AssertionError("\n".join(path.read_text()[-2000:] for path in folder.glob("*.log")))
         time.sleep(0.05)

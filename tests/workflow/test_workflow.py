@@ -1,7 +1,5 @@
 """The real Snakemake on the real workflow, at smoke sizes."""
 
-import fcntl
-import json
 import os
 import re
 import shutil
@@ -24,7 +22,7 @@ from tests.systems import without_network
 
 SMOKE = ("--config", "preset=smoke")
 RBM = (*SMOKE, "papers=raina2009", "experiments=rbm", "machine=box")
-RBM_ON_TWO = (*RBM, "profiles=[openblas-1, openblas-all]", "--", "tables")
+RBM_ON_TWO = (*RBM, "profiles=[openblas-1, openblas-all]", "--", "measure_box")
 ONE_ROW = (*RBM, "profiles=openblas-1")
 
 
@@ -32,34 +30,26 @@ def table(project: Project, name: str) -> str:
     return (project.folder / f"results/smoke/tables/{name}.csv").read_text()
 
 
-# What a run leaves.
-
-
-def test_a_run_leaves_records_tables_figures_and_the_report_and_nothing_among_real_results(measured: Project) -> None:
-    # A process for each row of CPUs, and one for each number of threads of a ladder.
-    rows = {Path(path).parent.name for path in measured.records()}
-    ladder = {name for name in rows if name.startswith("openblas-all-t")}
-    assert rows - ladder == {"openblas-1", "openblas-all", "torch-1", "torch-all"}
-    assert ladder
-    assert len(measured.records()) == len(rows)
+def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_results(measured: Project) -> None:
+    # A process for each row of CPUs.
+    rows = sorted(Path(path).parent.name for path in measured.records())
+    assert rows == ["openblas-1", "openblas-all", "torch-1", "torch-all"]
     smoke = measured.folder / "results/smoke"
     papers = [f"raina2009/{name}" for name in ("rbm.csv", "rbm.md", "rbm.tex", "matmul.csv", "sparse-coding.csv")]
     for name in ("cells.csv", "speedups.csv", "claims.csv", "../tables.html", *papers, "../README.md"):
         assert (smoke / "tables" / name).stat().st_size > 0
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
-    drawn = {path.stem.rpartition("-")[2] for path in (smoke / "figures/raina2009/sparse-coding").glob("*.svg")}
-    assert drawn == {"speedup"}
+    assert [path.stem.rpartition("-")[2] for path in smoke.glob("figures/raina2009/matmul/*.svg")] == ["speedup"]
     assert "Not measured: PyTorch, GPU (no CUDA device)" in (smoke / "tables/raina2009/rbm.md").read_text()
     assert ",not-run,no CUDA device," in table(measured, "cells")
+    # The one for a browser can be mailed.
+    assert 1_000_000 < (measured.folder / "report/smoke.html").stat().st_size < 10_000_000
     assert [path.name for path in (measured.folder / "results").iterdir()] == ["smoke"]
-    assert not (measured.folder / "report/report.pdf").exists()
-
-
-def test_a_run_shows_its_turns_and_leaves_an_empty_file_when_nothing_is_left(measured: Project) -> None:
-    (log,) = (measured.folder / "results/smoke/logs").glob("*/measured-*.log")
+    assert not [*(measured.folder / "report").glob("report.[ph]*")]
+    # It showed its turns, and left an empty file, as nothing is left.
+    (log,) = (smoke / "logs").glob("*/measured-*.log")
     turns = [line.split(",")[0] for line in log.read_text().splitlines() if "about" in line]
-    number = len(measured.records())
-    assert turns == [f"respeed: turn {turn} of {number}" for turn in range(1, number + 1)]
+    assert turns == [f"respeed: turn {turn} of 4" for turn in range(1, 5)]
     assert log.with_suffix("").stat().st_size == 0
 
 
@@ -69,17 +59,11 @@ def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Projec
     assert told[-2] == (
         "respeed: the report is report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
     )
-    # On a noisy host one round of a tiny product may seem faster than products are: that one is not shown.
     assert re.fullmatch(r"respeed: \S+: \d+ cells measured(, \d+ not measured: \d+% of the highest rate .+)?", told[-1])
-    told = measured.snakemake("-n", *SMOKE).stdout
-    assert ("the report is" in told, "Nothing to be done" in told) == (False, True)
-
-
-# What is measured, and what never again.
 
 
 def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Project) -> None:
-    told = project.snakemake("-n").stdout
+    told = project.snakemake("-n", "--config", "papers=raina2009").stdout
     assert "raina2009 rbm: 16 of 16 cells to measure" in told
     assert re.search(r"about \d+ min of measuring in all", told)
     assert re.search(r"  gpu, .+: not measured: no CUDA device\n", told)
@@ -90,34 +74,33 @@ def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Pro
 
 @pytest.mark.slow
 def test_a_new_profile_is_one_file_a_size_a_line_more_rounds_a_number_and_only_they_are_measured(copy: Project) -> None:
-    def added(*arguments: str) -> list[tuple[str, list[tuple[str, int]]]]:
+    def added(*profiles: str) -> list[tuple[str, list[int]]]:
         before = copy.records()
-        copy.snakemake("tables", *SMOKE, "papers=raina2009", *arguments)
+        copy.snakemake("tables", *SMOKE, "papers=raina2009", "experiments=rbm", f"profiles=[{', '.join(profiles)}]")
         after = copy.records()
         assert after | before == after
         return [
-            (Path(path).parent.name, [(one["workload"], one["number"]) for one in lines_of(copy.folder / path)[1:]])
+            (Path(path).parent.name, [one["number"] for one in lines_of(copy.folder / path)[1:]])
             for path in sorted(after.keys() - before.keys())
         ]
 
     text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
     (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"))
-    assert [name for name, _ in added()] == ["my-box"]
-    assert "My own row" in table(copy, "raina2009/rbm")
     line = "      - {case: 36x64, visible: 36, hidden: 64}\n"
     copy.edit("workflow/papers/raina2009/paper.yaml", line, line + line.replace("36", "50").replace("64", "70"))
-    one = ("experiments=rbm", "profiles=openblas-1")
-    assert added(*one) == [("openblas-1", [("rbm", 1)])]
+    assert added("openblas-1", "my-box") == [("my-box", [1] * 5), ("openblas-1", [1])]
+    assert "My own row" in table(copy, "raina2009/rbm")
     assert "50x70" in table(copy, "raina2009/rbm").splitlines()[0]
     copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
-    assert added(*one) == [("openblas-1", [("rbm", 2)] * 5)]
+    assert added("openblas-1") == [("openblas-1", [2] * 5)]
 
 
-def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_it_was_mended(project: Project) -> None:
-    """By Snakemake and by hand, and while nothing was mended, neither tries again."""
+def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_mended_or_as_often_as_is_asked(
+    project: Project,
+) -> None:
     right = ("workflow/respeed/workloads/rbm.py", "        v0[...] = a.x\n        add_sigmoid_sample(")
     project.edit(*right, wrong := right[1].replace("a.x", "0.5 * a.x"))
-    asked = (*ONE_ROW, "--", "tables")
+    asked = (*ONE_ROW, "--", "measure_box")
     done = project.snakemake(*asked, check=False)
     assert done.returncode == 1
     last = [line for line in done.stdout.splitlines() if line.startswith("respeed: ")][-1]
@@ -125,12 +108,17 @@ def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_it
     before = project.records()
     done = project.snakemake(*asked, check=False)
     assert (done.returncode, "Nothing to be done" in done.stdout, project.records()) == (1, True, before)
-    assert project.run("respeed", "measure", *ONE_ROW, check=False).returncode == 1
-    assert project.records() == before
     project.edit(right[0], wrong, right[1])
-    assert "box: 4 cells measured\n" in project.snakemake(*asked).stdout
+    # On a noisy host one round of a tiny product may seem faster than products are: that one is not shown.
+    assert re.search(r"box: [34] cells measured", project.snakemake(*asked).stdout)
     assert len(project.records()) == 2
-    assert project.run("respeed", "status", *ONE_ROW).returncode == 0
+
+    cell = ("--only", "raina2009/rbm/36x64", "--profiles", "openblas-1", "--rounds", "2")
+    told = project.run("respeed", "measure", *cell, *SMOKE, "machine=box", CUDA_VISIBLE_DEVICES="").stdout
+    assert "1 turn in" in told
+    assert "raina2009 rbm: 0 of 4 cells to measure" in project.snakemake(*ONE_ROW, "--", "tables").stdout
+    assert len(project.records()) == 3
+    assert len(re.findall(",36x64,.*,openblas-1,", table(project, "rounds"))) == 2
 
 
 def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Project) -> None:
@@ -145,97 +133,36 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     assert "Another name" in table(copy, "raina2009/rbm")
 
 
-# The target `pdf`.
-
-
 @pytest.mark.slow
 def test_the_pdf_target_measures_nothing_even_when_rounds_are_missing_or_stale(copy: Project) -> None:
     next((copy.folder / "results/smoke/records").glob("*/torch-1/*.jsonl")).unlink()
     copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
     (copy.folder / "report/smoke.pdf").unlink()
     before = copy.records()
-    assert "turn 1" not in copy.snakemake("pdf", *SMOKE).stdout
+    assert "turn 1" not in copy.snakemake("pdf", *SMOKE, "papers=raina2009").stdout
     assert copy.records() == before
     assert (copy.folder / "report/smoke.pdf").exists()
 
 
-# What ends a run, and what goes on after it.
-
-
-def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
-    """Snakemake, in a group of its own, in which no signal is ignored."""
+def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_command_goes_on(
+    project: Project,
+) -> None:
+    """In a group of its own, in which no signal is ignored."""
     environment = {"PYTHONPATH": str(project.folder / "workflow"), "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.Popen(
-        [str(Path(sys.executable).parent / "snakemake"), *arguments], cwd=project.folder,
+    with subprocess.Popen(
+        [str(Path(sys.executable).parent / "snakemake"), *RBM_ON_TWO], cwd=project.folder,
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         text=True, preexec_fn=hear_all,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("sent", "to_all"), [(signal.SIGINT, True), pytest.param(signal.SIGTERM, False, marks=pytest.mark.slow)]
-)
-def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_command_goes_on(
-    project: Project, sent: signal.Signals, to_all: bool
-) -> None:
-    with start(project, *RBM_ON_TWO) as process:
+    ) as process:  # fmt: skip
         while "turn 2 of 2" not in (line := process.stdout.readline()):
             assert line, "it ended by itself"
         children = psutil.Process(process.pid).children(recursive=True)
-        (os.killpg if to_all else os.kill)(process.pid, sent)
+        os.kill(process.pid, signal.SIGTERM)
         assert STOPPED in process.stdout.read()
         assert process.wait(timeout=20) != 0
         assert children
         assert not still_run(children, 1)
     assert len(project.records()) == 1
-
-
-@pytest.mark.slow
-def test_two_runs_in_one_folder_are_refused_in_one_line(project: Project) -> None:
-    folder = project.folder / "results/smoke"
-    folder.mkdir(parents=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = project.snakemake(*SMOKE, check=False)
-    assert done.returncode != 0
-    assert "another run is at work in this folder" in done.stdout
-    assert not project.records()
-
-
-@pytest.mark.slow
-def test_the_name_of_another_machine_is_refused_in_one_line_that_says_what_differs(copy: Project) -> None:
-    (path,) = (copy.folder / "results/smoke/records").glob("*/machine.json")
-    described = json.loads(path.read_text())
-    described["hardware"]["usable_cores"] = 64
-    path.write_text(json.dumps(described))
-    done = copy.snakemake(*SMOKE, check=False)
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("respeed:"))
-    assert done.returncode == 2
-    assert "(usable cores, 64, not " in line
-    assert "--config machine=" in line
-
-
-def test_by_hand_a_cell_is_measured_on_a_row_as_often_as_is_asked_and_a_run_shows_it(project: Project) -> None:
-    def measure(*arguments: str) -> str:
-        command = ("respeed", "measure", *arguments, *SMOKE, "machine=box")
-        return project.run(*command, CUDA_VISIBLE_DEVICES="").stdout
-
-    cell = ("--only", "raina2009/rbm/36x64", "--profiles", "openblas-1", "--rounds", "3")
-    assert "which the budget has not left" in measure("--budget", "1s", *cell)
-    assert not project.records()
-    told = measure(*cell)
-    assert "3 turns in" in told
-    assert told.endswith("box: 1 cell measured\n")
-    measured = [one for path in project.records() for one in lines_of(project.folder / path)[1:]]
-    assert sorted(one["number"] for one in measured) == [1, 2, 3]
-    assert "raina2009 rbm: 15 of 16 cells to measure" in project.snakemake("-n", *RBM).stdout
-    project.snakemake(*ONE_ROW, "--", "tables")
-    before = project.records()
-    measure(*cell[:-1], "4")
-    assert "raina2009 rbm: 0 of 4 cells to measure" in project.snakemake(*ONE_ROW, "--", "tables").stdout
-    assert len(project.records()) == len(before) + 1
-    rounds = (project.folder / "results/smoke/tables/rounds.csv").read_text()
-    assert len(re.findall(",36x64,.*,openblas-1,", rounds)) == 4
 
 
 NAME = "é漢 'a' \"b\" $HOME {x} %d #1 & ; * ` folder"
@@ -245,22 +172,13 @@ FONTS = [folder for folder in ("/usr/share/fonts", "/usr/local/share/fonts") if 
 
 @pytest.mark.slow
 def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_name(tmp_path: Path) -> None:
-    """Much is missing or odd at once."""
     folder = tmp_path / NAME
     folder.mkdir()
     project = Project(folder)
-    kept = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder / "workflow"),
-        "CUDA_VISIBLE_DEVICES": "",
-        "LC_ALL": "POSIX",
-        "FONTCONFIG_FILE": "/dev/null",
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-    }
-    script = "".join(f"mount -t tmpfs none {folder} && " for folder in FONTS) + 'exec env -i "$@"'
+    script = "".join(f"mount -t tmpfs none {folder} && " for folder in FONTS) + 'exec "$@"'
     done = project.run(
-        *without_network("--mount"), "sh", "-c", script, "sh", *(f"{key}={value}" for key, value in kept.items()),
-        "snakemake", "--config", "preset=smoke", check=False,
+        *without_network("--mount"), "sh", "-c", script, "sh", "snakemake", *SMOKE, "profiles=openblas-1", check=False,
+        CUDA_VISIBLE_DEVICES="", LC_ALL="POSIX", FONTCONFIG_FILE="/dev/null",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "Error" not in done.stdout
@@ -268,10 +186,9 @@ def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_nam
     assert all("No measurement" in page for page in pages)
     assert "raina2009" in (folder / "report/smoke.html").read_text(encoding="utf-8")
     assert list(folder.glob("results/smoke/figures/raina2009/rbm/*-speedup.png"))
-    assert len(project.records()) >= 5
-
-
-# Snakemake of one's own.
+    # And a process for each number of threads.
+    rows = {Path(path).parent.name for path in project.records()}
+    assert rows >= {"openblas-1", "openblas-all-t1"}
 
 
 def test_a_snakemake_that_has_no_respeed_says_in_one_line_what_to_do(project: Project, tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 the large random inputs that they read."""
 
 import os
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +13,6 @@ from respeed.errors import NotMeasurable
 from respeed.measure.timing import difference, seconds_now, take_snapshot
 from respeed.model import Case
 from respeed.workloads.arrays import Drawn, chunks
-from respeed.workloads.vector_sum import VectorSumCopied
 from tests.conformance.programs import build, is_right, make
 
 BOTH = pytest.mark.parametrize("backend", ["numpy", "torch"])
@@ -31,12 +28,6 @@ def test_vectors_of_any_length_agree_with_float64(
 ) -> None:
     for length in (1, 1025, 2**21 + 12347):
         assert is_right(build(make(backend, threads=threads), Case("sum", workload, {"length": length, **more})))
-
-
-def test_a_device_without_pinned_memory_says_so() -> None:
-    a = SimpleNamespace(x=torch.zeros(5, device="meta"), y=None, z=None)
-    with pytest.raises(NotMeasurable, match="no pinned memory for meta"):
-        VectorSumCopied(length=5, memory="pinned").prepare_torch(a, SimpleNamespace(device=torch.device("meta")))  # type: ignore[arg-type]
 
 
 LIMITED = [("matmul", {"m": 1024, "k": 1024, "n": 1024}), ("vector_sum", {"length": 2**23})]

@@ -8,6 +8,7 @@ Here are the dtypes of its frame, how its file is written and read, and docs/tab
 import csv
 import functools
 import io
+import itertools
 import tomllib
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -101,13 +102,15 @@ def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield the rows: attributes are named as the columns, and None, not NaN, where a number is missing."""
     row = _row_of(tuple(map(str, frame.columns)))
-    return map(row, *(_values(frame[name]) for name in frame))
+    return itertools.starmap(row, _values(frame))
 
 
-def _values(column: pd.Series) -> list[Any]:
-    """Those of a column as Python has them; None where one is missing."""
-    missing, values = column.isna().to_numpy(), column.to_numpy(dtype=object)
-    return [None if gap else one for gap, one in zip(missing, values, strict=True)] if missing.any() else list(values)
+def _values(data: pd.DataFrame | pd.Series) -> list[Any]:
+    """Those of a column, or of each row, as Python has them; None where one is missing."""
+    values = data.to_numpy(dtype=object, copy=True)
+    values[data.isna().to_numpy()] = None
+    found: list[Any] = values.tolist()
+    return found
 
 
 @functools.cache

@@ -117,10 +117,10 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
     """
     totals = []
     for paper in papers.values():
-        for experiment in paper.experiments.values():
+        for experiment in (one for one in paper.experiments.values() if one.total):
             mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
             name = experiment.total_case
-            for _, column in mine.groupby(["machine", "profile"], sort=False) if experiment.total else ():
+            for _, column in mine.groupby(["machine", "profile"], sort=False):
                 parts = list(rows_of(column))
                 total = {
                     **{key: getattr(parts[0], key) for key in _OF_A_ROW},

@@ -19,11 +19,12 @@ from respeed.machine.process import read_word
 # What people call each kind of accelerator.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
 # The files of drivers, without which there is no such device: AMD's, NVIDIA's, Jetson's and WSL2's of GPUs that torch
-# calls cuda; Intel's; Apple's.
+# calls cuda; Intel's; Apple's; Google's.
 DRIVERS = {
     "cuda": ("/dev/kfd", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu", "/dev/dxg"),
     "xpu": ("/dev/dri",),
     "mps": ("/System/Library/Frameworks/Metal.framework",),
+    "tpu": ("/dev/accel0", "/dev/accel", "/dev/vfio"),
 }
 POWERCAP = Path("/sys/class/powercap")
 # No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
