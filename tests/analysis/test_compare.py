@@ -85,7 +85,7 @@ def test_another_number_of_threads_is_said_beside_the_verdict(capsys: Capture) -
     write(0.1, threads=1)
     write(0.05, threads=2, machine="lab")
     (cell,) = cells_of(compare(capsys, "box", "lab"))
-    assert (cell["verdict"], cell["reason"]) == ("faster", "1 and 2 threads")
+    assert (cell["verdict"], cell["reason"], cell["together"]) == ("faster", "1 and 2 threads", False)
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,12 @@ SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
         # The bound is 0.1 s, of 1 GB at 10 GB/s, or of 1 TFLOP at 10 TFLOP/s.
         (noisy(0.29, flops=1e12), "torch-1", ""),
         (seven([0.3, 0.5, 0.2, 0.4, 0.3, 0.6, 0.25], flops=1e12), "torch-1", ""),
-        (noisy(0.31, flops=1e12), "torch-1", "no record tells why"),
+        (noisy(0.31, flops=1e12, blocks=[{}, {}, {}, {"run_delay_seconds": 9.0}]), "torch-1", "no record tells why"),
         (noisy(0.31, traffic_bytes=1e9), "torch-1", "memory: it moves its bytes at 32 % of a copy's rate"),
         (noisy(0.09, traffic_bytes=1e9), "torch-1", "memory: it reads more than it writes"),
         (noisy(0.009, traffic_bytes=1e8), "torch-1", "caches: a step moves 100 MB"),
         (noisy(0.097, traffic_bytes=1e9), "torch-1", ""),
+        (seven([0.06, 0.13, 0.05, 0.12, 0.07, 0.09, 0.08], traffic_bytes=1e9), "torch-1", ""),
         (noisy(0.001, flops=1e8, traffic_bytes=1e5), "torch-1", "short steps: the work of one needs 10.0 µs"),
         ([*noisy(0.31, flops=1e12, package="PyTorch", **ALL), *noisy(0.3, flops=1e12)], "torch-all",
          "threads: one core takes no longer"),
@@ -97,11 +98,15 @@ def test_the_bound_of_a_published_number_is_what_a_person_works_out() -> None:
         1e7 * 4096 * 11008 / 622e9
     )
     assert math.isnan(published_bound(PAPER, "rbm", "4096x11008", "single-cpu", rates, counts))
+    lee, name = load_papers(["lee2010"])["lee2010"], "1048576x1048576"
+    counts = {case_key("spmv", case_of("spmv", name, paper=lee).parameters): (1.0, 1e9)}  # at 4 bytes a number
+    assert published_bound(lee, "spmv", name, "gpu-fp64", {"gpu": ({"fp64": 1e3}, 100.0)}, counts) == 0.02
 
 
 def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:
     """By products alone: 67,000 GFLOP/s over 50.6; by bytes alone, which all cores share, 3,350 GB/s over 10.7."""
     gpu, cpu = (load_datasheets()[name] for name in ("H100 SXM", "Core 2 Duo E8500"))
+    assert rates_of(cpu)["single-cpu"][0]["fp32"] == cpu.gflops["fp32"] / 2
     rates = {**rates_of(cpu), "gpu": (gpu.gflops, gpu.gbytes)}
     for counts, speedup in (((1e12, 1.0), 1324), ((1.0, 1e12), 313)):
         found = {one["says"]: one for one in predict_claims(PAPER, rates, lambda cases, one=counts: dict.fromkeys(

@@ -124,12 +124,3 @@ def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(t
     found = claim_of(paper, measured(paper, {"small": 0.05, "large": 0.05}))
     assert found.speedup == pytest.approx(2, rel=0.01)
     assert found.reason == "efficiency 20 %"
-
-
-def test_a_table_of_one_precision_says_why_a_case_has_no_time_and_has_no_row_of_another(tmp_path: Path) -> None:
-    text = DRAFT.replace(FASTER, LIMITED).replace("    workload: rbm", "    workload: rbm\n    precision: fp64")
-    paper, why = draft(tmp_path, text), {"status": "not-run", "reason": "needs 4 cores, the row has 2"}
-    records = [*measured(paper, {"small": 0.02}, **FP64), *measured(paper, {"large": 0.02}, **FP64, **why)]
-    found = claim_of(paper, records)
-    assert (found.verdict, found.reason) == ("not testable here", "needs 4 cores, the row has 2")
-    assert {cell.precision for cell in made_of(paper, records)} == {"fp64"}

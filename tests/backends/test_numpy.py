@@ -49,8 +49,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, name: str, library: Library | None 
     [
         ("netlib", None, True, "SciPy computes with netlib here, whose threads cannot be set"),
         ("mkl", None, True, "threadpoolctl does not find this SciPy's MKL"),
-        ("mkl", Library(), False, "this SciPy's MKL counts in 64-bit numbers"),
-        ("accelerate", None, True, "Accelerate's threads can be set from macOS 15 on"),
+        ("mkl", Library(), False, "this SciPy's MKL takes sizes of 64 bits"),
+        ("accelerate", None, True, "needs macOS 15 or later to set Accelerate's threads"),
     ],
 )
 def test_a_library_that_cannot_be_steered_or_called_is_a_reason(

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from respeed.cli import main
+from respeed.errors import UserError
 from respeed.records import write_description
+from respeed.schedule.work import Work
 from tests.made import HARDWARE, description, write_machines
 
 Capture = pytest.CaptureFixture[str]
@@ -81,6 +83,17 @@ def test_each_claim_stands_once_with_its_verdict_what_was_published_and_why(caps
     assert [printed.count(says) for says in ("A second core makes", "A GPU trains a densely")] == [1, 1]
     assert ", on box-01 A GPU trains a densely connected RBM 12.9 to 72.6 times as fast as a dual-core CPU." in printed
     assert "not testable here: published 12.9x to 72.6x no CUDA device The larger" in printed
+
+
+def test_by_hand_as_many_rounds_are_measured_as_are_asked_for_and_no_more(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(work: Work, *_: object) -> None:
+        raise UserError(f"{work.preset.rounds} and at most {work.preset.most}")
+
+    monkeypatch.setattr("respeed.commands.measure_session", measure)
+    said = told(capsys, "measure", "--rounds", "3", "--profiles", "openblas-1", "--config", "machine=new", code=2)
+    assert said == "respeed: 3 and at most 3\n"
 
 
 def test_the_page_for_a_reviewer_is_of_tables_as_records_are_now(capsys: Capture) -> None:

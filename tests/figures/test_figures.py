@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from xml.dom import minidom
 
@@ -23,22 +22,16 @@ from tests.figures.test_charts import chosen
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Figure]]:
-    """Figures by their path, kept in place of their files."""
-    drawn: dict[str, Figure] = {}
-    monkeypatch.setattr(figures, "save_figure", lambda figure, path: drawn.update({str(path): figure}))
-    return drawn
-
-
 # As long as a machine's name and a row's label may be.
 LONG = {"machine": "intel-xeon-box-1" * 4, "label": "a program that has a name of many words: "}
 
 
 @pytest.mark.parametrize(("profiles", "names"), [(ALL, LONG), ((), {})])
 def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
-    kept: dict[str, Figure], profiles: tuple[str, ...], names: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, profiles: tuple[str, ...], names: dict[str, str]
 ) -> None:
+    kept = dict[str, Figure]()
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path: kept.update({str(path): figure}))
     write_machine(profiles, **names, rounds=2)
     build_tables(smoke=False)
     build_figures(smoke=False)

@@ -91,12 +91,12 @@ def test_a_device_that_nvml_does_not_know_has_no_clock_and_a_row_on_it_no_energy
 ) -> None:
     for device, pci in (("cuda", None), ("xpu", PCI), ("cuda", PCI[:-1])):
         assert clock_reader(device, pci)() == {}
-        why_not = f"of {device} devices only those that NVML knows count their energy"
+        why_not = f"only {device} devices that NVML knows count their energy"
         assert energy_counters(device, pci) == ([], why_not)
     # Nor of a slice are those of the whole board.
     monkeypatch.setattr(pynvml, "nvmlDeviceGetMigMode", lambda gpu: [1, 1])
     assert clock_reader("cuda", PCI)() == {}
-    reason = "a MIG slice: its board counts energy and tells clocks for all slices together"
+    reason = "a MIG slice: its board counts energy and reports clocks for all slices together"
     assert energy_counters("cuda", PCI) == ([], reason)
 
 

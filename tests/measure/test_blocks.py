@@ -145,12 +145,6 @@ def test_warm_up_lasts_its_minimum_and_until_two_windows_agree_or_is_capped_and_
     assert (done.settled, done.seconds >= REAL.warmup_cap_seconds) == (False, True)
 
 
-def test_a_slow_step_that_takes_as_long_as_the_one_before_is_warm(clock: Clock) -> None:
-    for seconds, first, steps in ((0.15, 0.15, 1), (0.15, 0.2, 2), (0.02, 0.02, 6)):  # 6: two windows of three
-        step = clock.step(lambda _, seconds=seconds: seconds)
-        assert warm_up(step, nothing, REAL, first_seconds=first).steps == steps
-
-
 def test_where_the_device_runs_ahead_warm_up_times_as_many_steps_together_as_fit_the_window(clock: Clock) -> None:
     """A synchronisation that costs more than a step must not make the step seem slow."""
 

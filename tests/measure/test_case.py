@@ -113,7 +113,7 @@ def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_ro
     monkeypatch.setattr(made, "why_plain", lambda: next(told), raising=False)
     assert measured(bench(made))["graphs"] == "no: RuntimeError: a copy waited"
     copies = Case("copies", "copies", {"length": 65536, "direction": "to", "memory": "pinned"})
-    why = "nothing to copy: its arrays lie in the host's memory$"
+    why = "nothing to copy: this row's arrays lie in the host's memory$"
     assert is_without_times(measured(case=copies), "not-run", why)
 
 

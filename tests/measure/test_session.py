@@ -118,7 +118,7 @@ def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(
     outcome = session.measure_session(work, budget_seconds=1)
     assert (outcome.turns, outcome.is_whole) == (0, False)
     assert str(outcome).startswith("0 turns in ")
-    assert "which the budget has not left" in str(outcome)
+    assert "more than is left of the budget" in str(outcome)
     assert session.measure_session(work, budget_seconds=20).turns == 1
     monkeypatch.setattr(session, "seconds_now", lambda: 43.0 * len(pretended.turns))
     assert session.measure_session(work, budget_seconds=44).turns == 1

@@ -1,6 +1,5 @@
 """What stands in the tables that people read, and the finding, which is made by rules."""
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,6 @@ from tests.derived import (
     Records,
     case_of,
     claims_frame,
-    every_case,
     frames_of,
     noisy,
     seven,
@@ -60,13 +58,6 @@ def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval() -> N
     assert (value.text, value.interval[0]) == ("7.07x", "±")
 
 
-def test_what_was_not_printed_is_what_the_seconds_come_to_or_in_a_unit_that_suits_it() -> None:
-    assert texts_of(table_of([], "rbm", replace(PAPER, speedups={})))["Speedup over fastest CPU (GPU)"][0] == "12.9x"
-    table = table_of(every_case(351e-6, *{*PAPER.experiments} - {"matmul"}), "matmul")
-    assert texts_of(table)["PyTorch, one core"][0].endswith(" µs")
-    assert table.caption.startswith("Time a step.")
-
-
 def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
     disturbed = seven(0.1, run_delay_seconds=0.1)
     texts = notes_of([*disturbed, *seven(0.1, **ALL)])
@@ -93,17 +84,6 @@ def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() ->
     stand = [(text, name in words) for name, text in zip(table.frame, theirs, strict=True)]
     assert [text for text, is_theirs in stand if is_theirs] == ["9.4x"] * 2 + ["10.1x"] * 2
     assert [text for text, is_theirs in stand if not is_theirs] == ["", ""]
-
-
-def test_a_claim_stands_beside_what_was_published_and_which_rows_of_ours_were_compared() -> None:
-    cells = frames_of([*seven(0.1), *seven(0.1, **ALL)]).cells
-    table = layout.lay_out_claims(shown_of(cells=cells, claims=claims_frame({"reason": "the intervals meet"})), PAPER)
-    assert texts_of(table) == {"A second core helps.": ["1.13x to 1.85x", "1.60x to 1.90x", "reproduced"]}
-    _, here, verdict = table.frame.iloc[0]
-    assert here.interval == "label of torch-all over PyTorch, one core"
-    assert verdict.interval == "the intervals meet"
-    alone = layout.lay_out_claims(shown_of(claims=claims_frame({"base_profile": "torch-all"})), PAPER)
-    assert alone.frame.iloc[0, 1].interval == "PyTorch, all cores"
 
 
 def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_is_not_shown_are_left_out() -> None:

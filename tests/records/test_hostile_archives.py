@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.files import export_records, import_records, read_carried
+from respeed.files import export_records, import_records
 from tests.records.conftest import files, write_box
 
 Trick = Callable[[bytes], bytes]
@@ -64,8 +64,6 @@ NAMES = (
 )  # fmt: skip
 TRICKS: dict[str, Trick] = {
     **{f"a member {name!r}": beside(name) for name in NAMES},
-    "a text": lambda good: b"results, as agreed\n",
-    "only a folder": lambda good: zip_of(("box/", b"")),
     "cut in the middle": lambda good: good[: len(good) // 2],
     "a member twice": beside(FIRST),
     "a link": linked,
@@ -75,7 +73,6 @@ TRICKS: dict[str, Trick] = {
     "as deep as it goes": lambda good: zip_of((FIRST, b"[" * 100_000 + b"]" * 100_000)),
     "more members than fit": lambda good: zip_of(*((f"box{n}/machine.json", b"{}") for n in range(51))),
     "what a terminal obeys": edited("A CPU", "\\u001b[2J"),
-    "NaN": edited('"flops": 1000000000.0', '"flops": NaN'),
     "a line that is none": edited('\n{"workload"', '\n{}\n{"workload"'),
     "two machines": edited("A CPU", "Another CPU"),
 }  # fmt: skip
@@ -114,19 +111,6 @@ def test_every_hostile_archive_is_refused_in_one_line_and_leaves_nothing(trick: 
     assert line.isprintable()
     assert len(line) < 500
     assert not files()
-
-
-def test_a_byte_that_changes_is_refused_or_harmless(good: bytes) -> None:
-    """Harmless: what is taken is what was sent, whatever the archive says beside it."""
-    before = set(members_of(good).values())
-    for place in range(0, len(good), 3):
-        ZIP.write_bytes(good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :])
-        try:
-            taken = read_carried(ZIP).files
-        except UserError as error:
-            assert str(error).isprintable()  # noqa: PT017
-        else:
-            assert set(taken.values()) <= before
 
 
 def test_a_folder_is_no_way_round(good: bytes) -> None:

@@ -67,9 +67,9 @@ def test_the_path_says_whose_record_it_is() -> None:
         ('{"schema": 4}', "has schema 4, this version of respeed reads 5"),
         ('{"schema": 5, "more": NaN}', "is damaged"),
         ('{"schema": 5, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
-        (json.dumps(START | {"smoke": True}), "is of the smoke kind, and lies among the real ones"),
+        (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
-         "is of the profile gpu, and lies among those of torch-1"),
+         "is a record of the profile gpu among those of torch-1"),
         (json.dumps(START | {"backend": None}) + "\n" + json.dumps(RESULT), "backend is missing, and a case was meas"),
     ],
 )  # fmt: skip

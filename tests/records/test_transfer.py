@@ -76,7 +76,7 @@ def test_what_two_measured_apart_is_together_and_a_description_that_is_here_stay
     write_box(rounds=3)
     ours = files()
     assert said(import_records, ZIP, False) == [
-        f"{RECORDS}/box/machine.json is another one, and stays; to take theirs, delete it and import again",
+        f"{RECORDS}/box/machine.json has other contents, and stays; to replace it, delete it and import again",
         "box: 2 new files; 1 file were here already",
     ]
     assert files() == theirs | ours
@@ -88,7 +88,8 @@ def test_another_machine_of_that_name_is_refused_until_it_is_given_another(said:
     shutil.rmtree("results")
     write_box()
     before = files()
-    with pytest.raises(UserError, match=r"box is another machine .* \(memory, 32.0 GiB, not 16.0 GiB\); --as NAME"):
+    refused = r"^box already names another machine here \(memory, 32.0 GiB, not 16.0 GiB\); rename it with --as NAME$"
+    with pytest.raises(UserError, match=refused):
         import_records(ZIP, False)
     with pytest.raises(UserError, match="cannot be the name of a machine"):
         import_records(ZIP, False, "No Name")
@@ -108,7 +109,7 @@ def test_several_machines_keep_their_names_and_smoke_records_are_carried_apart(s
         export_records(ZIP, False, "bix")
     with pytest.raises(UserError, match=r"--as lab: has 2 machines \(box, other\)"):
         import_records(ZIP, False, "lab")
-    with pytest.raises(UserError, match="is of the real kind, and lies among the smoke ones"):
+    with pytest.raises(UserError, match="is a real record among smoke ones"):
         import_records(ZIP, True)
     export_records(ZIP, True)
     assert said(import_records, ZIP, True, "lab") == ["lab: 3 new files"]

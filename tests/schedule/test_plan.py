@@ -376,16 +376,3 @@ def test_the_time_that_is_left_is_told_within_a_factor_of_one_and_a_half(
     took = after.spent_seconds - before.spent_seconds
     assert took / 1.5 <= before.seconds_left() <= 1.5 * took
     assert after.seconds_left() == 0
-
-
-def test_a_turn_is_expected_to_take_what_earlier_ones_took_and_a_process_starts_once() -> None:
-    guess = PAPERS["raina2009"].experiments["rbm"].round_seconds
-    assert Plan(ONE).seconds_left() == pytest.approx(planning.START_SECONDS + guess)
-    asked = work(rounds=2)
-    records = run(asked, turns=2)[1]
-    slow = tuple(replace(one, start=one.start.model_copy(update={"start_seconds": 5.0})) for one in records)
-    plan = Plan(asked, slow)
-    assert plan.turns_left == 2
-    assert plan.seconds_left() == pytest.approx(5.0 * len(TWO) + CASE_SECONDS * len(asked.wanted))
-    turn = turn_of(plan)
-    assert plan.seconds_of_turn(turn) == pytest.approx(5.0 + CASE_SECONDS * len(turn.cases))

@@ -13,12 +13,11 @@ import pytest
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes
-from respeed.records import write_description
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
 from respeed.schedule.run import Run, announce, resolve_run, say_what_came_out
 from respeed.schedule.workflow import failure, may_measure
-from tests.made import description, make_lines, write_lines, write_machines
+from tests.made import write_machines
 from tests.schedule.measured import PAPERS, PROFILES, record_of_turn, write
 
 RBM = {"experiments": "rbm", "machine": "box", "papers": "raina2009"}
@@ -61,13 +60,6 @@ def test_on_its_node_a_machine_is_told_its_name_and_to_measure_as_long_as_its_jo
     assert run.how_to_measure("b") == ["--budget", "6min", "--config", "seed=3", 'machine="b"', "cluster=false"]
     assert [*run.stamps] == ["a", "b"]
     assert "its job finds out what is left" in announce(run)
-
-
-def test_what_does_not_measure_leaves_out_what_is_wrong_and_shows_the_machines_that_there_are() -> None:
-    run = resolve_run({"machine": "box"}, measures=False)
-    write_description("lab", False, description())
-    write_lines(*make_lines(), machine="lab")
-    assert run.front_page["figure"] == "results/figures/raina2009/rbm/lab-speedup.svg"
 
 
 def test_a_run_for_a_report_alone_measures_nothing() -> None:
@@ -162,7 +154,7 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
         ("all", "no CUDA device", {}, None),
     ],
 )
-def test_why_no_row_of_a_device_can_run_is_notes_of_devices_that_are_there_or_asked_for(
+def test_why_no_row_of_a_device_can_run_is_said_of_devices_that_are_there_or_asked_for(
     profiles: str, missing: str | None, answer: dict[str, Any], line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)

@@ -15,7 +15,6 @@ from respeed.inputs.machines import Profile, load_profile, load_profiles, other_
 from respeed.records import write_description
 from respeed.schedule import rows
 from respeed.schedule.rows import Row, check_same_machine, climb, place, unmet
-from respeed.schedule.run import resolve_run
 from tests.made import HARDWARE, description, make_lines, write_lines
 
 # Four cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
@@ -121,12 +120,6 @@ def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch
             "name: --config machine=NAME"
         )
         write_description("box", False, description(memory_bytes=2**34))
-
-
-def test_nothing_is_described_under_the_name_of_another_machine() -> None:
-    write_lines(*make_lines(hardware=HARDWARE | {"cpu": "Another CPU"}, smoke=True))
-    with pytest.raises(UserError, match="box was measured on another machine"):
-        resolve_run({"preset": "smoke", "machine": "box"}).describe()
 
 
 # A device is tried once.

@@ -12,9 +12,9 @@ if sys.platform == "win32":
 
 
 def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.DataFrame]":
-    """Return every tidy table of a run by its name, in the dtypes that docs/tables.md tells.
+    """Return every tidy table of a run by name, with the dtypes of docs/tables.md.
 
-    Raises UserError if one is not there.
+    Raises UserError if a table is missing.
     """
     from respeed.analysis.columns import load_tables as load
 
@@ -22,7 +22,7 @@ def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.Data
 
 
 def load_rounds(folder: str | Path = "results/tables") -> "pandas.DataFrame":
-    """Return the rounds of a run, a row for each round of a case: where every statistic begins."""
+    """Return the rounds of a run, a row for each round of a case; every statistic is derived from them."""
     from respeed.analysis.columns import load_table
 
     return load_table("rounds", Path(folder))

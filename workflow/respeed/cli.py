@@ -1,4 +1,4 @@
-"""The command line: build the parser, import the function behind the command, and turn a mistake into one line."""
+"""The command line: build the parser, import the function of the command, and print a mistake as one line."""
 
 import argparse
 import importlib
@@ -12,19 +12,19 @@ from typing import Any, NamedTuple, NoReturn
 from respeed.errors import GOES_ON, UserError, nearest
 from respeed.machine.process import interrupt_when_stopped
 
-# What a report consists of, in the order in which it is built.
+# The parts of a report, in the order in which they are built.
 PARTS = ("tables", "figures", "pdf")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    That is 0 if all is well, 1 if the command found something wrong, 2 for a mistake of the user, which is one line.
-    Without `arguments` those of this process are taken, and signals interrupt it.
+    The code is 0 if all is well, 1 if the command found a fault, 2 for a mistake of the user, which is printed as one
+    line. Without `arguments`, the arguments of this process are used, and signals interrupt it.
     """
     if arguments is None:
         interrupt_when_stopped()
-        for stream in (sys.stdout, sys.stderr):  # a terminal may have few letters: the others as escapes
+        for stream in (sys.stdout, sys.stderr):  # letters that a terminal lacks become escapes
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
     try:
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         code = getattr(importlib.import_module(f"respeed.{module}"), function)(**options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read it has seen enough, such as `head`.
+        # The reader has seen enough, such as `head`.
         _discard_stdout()
         return 0
     except KeyboardInterrupt:
@@ -48,15 +48,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _discard_stdout() -> None:
-    """Send what is still to be printed to nowhere, so that it does not fail again when Python ends."""
+    """Discard the output that is still buffered, so that writing it does not fail again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose mistakes are one line: no usage before it, and the nearest of the words that are allowed."""
+    """A parser that reports a mistake in one line, with the nearest allowed word and without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the mistake as one of the user, behind the name of the command."""
+        """Raise UserError with the message after the name of the command."""
         raise UserError(": ".join([*self.prog.split()[1:], message]))
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 class Command(NamedTuple):
     """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
 
-    Without a help text, the list of commands does not show it: it is one that rules and respeed itself call.
+    A command without a help text is not listed: only rules and respeed itself call it.
     """
 
     function: str
@@ -81,7 +81,7 @@ WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (de
 SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
 PATH = "check only these records: a folder, or a file that `export` wrote"
 MACHINE = "--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}
-SIDE = "a machine; behind it @ and a session (0), a day or a commit"
+SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
 MANY: dict[str, Any] = {"nargs": "+", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
 REVIEW = "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing"
@@ -90,16 +90,16 @@ CONFIG = "--config", {"nargs": "*", "default": [], "metavar": "KEY=VALUE", "help
 
 COMMANDS = {
     "measure": Command(
-        "commands:measure", "measure what config.yaml asks for and is not measured yet",
+        "commands:measure", "measure the cells that config.yaml asks for and that are not measured yet",
         "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
         (
-            ("--budget", {"metavar": "TIME", "help": "begin nothing that ends later, such as 15min"}),
+            ("--budget", {"metavar": "TIME", "help": "begin nothing that would end after this time, such as 15min"}),
             ("--wait", {"metavar": "TIME", "help": WAIT}),
-            ("--only", MANY | {"metavar": "WORD", "help": "only cells with it in PAPER/TABLE/CASE"}),
+            ("--only", MANY | {"metavar": "WORD", "help": "only cells with this in PAPER/TABLE/CASE"}),
             ("--profiles", MANY | {"metavar": "NAME", "help": "only these rows"}),
-            ("--rounds", {"type": int, "metavar": "NUMBER", "help": "until each cell has so many rounds"}),
+            ("--rounds", {"type": int, "metavar": "NUMBER", "help": "until each cell has this many rounds"}),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
-            ("--log", {"type": Path, "help": "also write into this file what is said on the screen"}),
+            ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),
             CONFIG,
         ),
     ),
@@ -122,16 +122,16 @@ COMMANDS = {
         ),
     ),
     "claims": Command(
-        "commands:show_claims", "say what each paper claims, and whether it holds", "claims --machine my-laptop",
+        "commands:show_claims", "show the claims of papers, and whether they hold", "claims --machine my-laptop",
         (
             MACHINE,
             ("--on", {"metavar": "GPU", "help": "predict instead, by a data sheet, such as 'H100 SXM'"}),
-            ("--cpu", {"metavar": "CPU", "help": "predict over the data sheet of this CPU, not over the one here"}),
+            ("--cpu", {"metavar": "CPU", "help": "predict over the data sheet of this CPU, not over the CPU here"}),
             SMOKE, JSON,
         ),
     ),
     "trace": Command(
-        "commands:show_trace", "show what a number is made of, down to lines of records",
+        "commands:show_trace", "show how a number was made, down to the lines of its records",
         "trace rbm/4096x11008 torch-all",
         (
             ("cell", {"metavar": "CELL", "help": "TABLE/CASE or PAPER/TABLE/CASE"}),
@@ -140,10 +140,10 @@ COMMANDS = {
         ),
     ),
     "compare": Command(
-        "commands:show_comparison", "say what is faster or slower than in other records", "compare lab@0 lab@1",
+        "commands:show_comparison", "show what is faster or slower than in other records", "compare lab@0 lab@1",
         (("a", {"metavar": "A", "help": SIDE}), ("b", {"metavar": "B", "help": "likewise"}), SMOKE, JSON),
     ),
-    "doctor": Command("doctor:examine", "say what this machine is, what it can run, what disturbs it", "doctor"),
+    "doctor": Command("doctor:examine", "show what this machine has, what it can run, what disturbs it", "doctor"),
     "check": Command(
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
         (
@@ -155,7 +155,7 @@ COMMANDS = {
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
         (
             ("kind", {"metavar": "KIND", "help": "paper, workload, hardware, machine or backend"}),
-            ("name", {"metavar": "NAME", "help": "its name, which its file or folder gets, too"}),
+            ("name", {"metavar": "NAME", "help": "its name, and that of its file or folder"}),
         ),
     ),
     "export": Command(
@@ -182,12 +182,12 @@ COMMANDS = {
 def build_parser() -> Parser:
     """Build the parser of all commands.
 
-    The module of a command is imported only when it runs: `respeed measure` must not pay for Seaborn, `check` for
+    The module of a command is imported only when it runs, so that `respeed measure` does not load Seaborn, nor `check`
     pandas.
     """
     parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help says more")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help explains one")
     for name, (function, says, example, arguments) in COMMANDS.items():
         shown: dict[str, Any] = {"help": says, "epilog": f"Example: respeed {example}"} if says else {}
         command = commands.add_parser(name, **shown)

@@ -1,4 +1,4 @@
-"""What the commands do that measure, and that show what was measured: measure, report, status and claims."""
+"""The commands that measure, and those that show results: measure, report, status, claims, trace and compare."""
 
 import contextlib
 import importlib
@@ -40,7 +40,7 @@ from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_c
 from respeed.schedule.work import count_cases, papers_shown
 from respeed.text import NOTHING
 
-# Neither success nor a mistake: the time was up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+# Neither success nor a mistake: the time is up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
@@ -50,10 +50,10 @@ def measure(
     budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, only: Sequence[str],
     profiles: Sequence[str], rounds: int | None, config: Sequence[str],
 ) -> int:  # fmt: skip
-    """Measure turn after turn what is asked for and is not measured yet.
+    """Measure, turn after turn, the cells that are asked for and not measured yet.
 
-    The exit code is 1 if a cell failed or was wrong. With a `stamp`, which rules ask for, that empty file is written
-    when nothing is left, and the exit code is 75 as long as something is.
+    The exit code is 1 if a cell failed or was wrong. Snakemake's rules pass a `stamp`: an empty file that is written
+    when no cell is left; until then the exit code is 75.
     """
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
     wait_seconds = None if wait is None else parse_duration(wait, "--wait")
@@ -68,12 +68,12 @@ def measure(
         run = resolve_run(settings, only=tuple(only))
         if run.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
-        if only and run.rows and not run.work.wanted:  # what rows cannot run, the last line says
+        if only and run.rows and not run.work.wanted:  # the last line names cells that rows cannot run
             raise UserError(
                 f"--only: no cell on the rows that this machine can run has {' or '.join(only)} in its name"
             )
         check_room(results_folder(run.smoke))
-        if stamp is None:  # by hand; a run of Snakemake holds the folder for what it asks for
+        if stamp is None:  # by hand; otherwise Snakemake's run holds the folder
             held.callback(os.close, hold_folder(run.smoke))
         run.describe()
         outcome = measure_session(run.work, budget_seconds, say, wait_seconds)
@@ -82,16 +82,16 @@ def measure(
             return int(say_what_came_out(run, lambda line: say(f"respeed: {line}")))
         if not outcome.is_whole:
             return UNFINISHED
-        stamp.touch()  # what came out, the run of Snakemake says when it is done
+        stamp.touch()  # Snakemake's run prints the outcome when it is done
         return 0
 
 
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """Give a function that prints a line to the screen, and into the file if there is one.
+    """Yield a function that prints a line to the screen and, if there is one, into the file.
 
-    A user's mistake is put into the file as well: on a cluster, nobody sees the screen. Raises UserError if the system
-    refuses to write the file.
+    A user's mistake is written into the file as well: on a cluster, nobody sees the screen. Raises UserError if the
+    system refuses to write the file.
     """
 
     def write(text: str) -> None:
@@ -130,10 +130,10 @@ STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_r
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
     """Print how much is measured, and what a run with these settings would measure.
 
-    A line a table of each `machine` comes first, by default of all that have records; at the end, what came out of what
-    this one was asked for. The exit code is 1 if any of that failed.
+    First comes a line for each table of each `machine`, by default of all machines with records; last comes the outcome
+    of the cells that were asked for on this machine. The exit code is 1 if one of these failed.
 
-    Raises UserError if a run would refuse to measure, because this machine is another one than its name says.
+    Raises UserError if a run would refuse to measure, because its machine's name belongs to another machine.
     """
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
     there, lines, machines = recorded_machines(run.smoke), list[str](), dict[str, Any]()
@@ -162,7 +162,7 @@ def _check_recorded(machine: str, there: Collection[str]) -> None:
 
 
 def _count_cells(run: Run, machine: str) -> pd.DataFrame:
-    """Return for each table of a machine how many cells are in which state, and when the last was measured."""
+    """Count the cells of each table of a machine by state, with the time of the last measurement."""
     description, table = read_description(machine, run.smoke), ["paper", "experiment"]
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
@@ -176,9 +176,9 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
 
 
 def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | None, as_json: bool) -> None:
-    """Print each claim with what was published, what came out, and the verdict; then how firm the numbers are.
+    """Print each claim with the published number, ours, and the verdict; then how precise the numbers are.
 
-    With `on` or `cpu`, names of data sheets, print instead what it would come to by bounds alone.
+    With `on` or `cpu`, names of data sheets, print instead the numbers that bounds alone predict.
     """
     there = recorded_machines(smoke)
     if machine:
@@ -201,7 +201,7 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
 
 
 def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
-    """Print what claims would come to on a GPU over a CPU, or else over the CPU of a machine as it was measured."""
+    """Print predictions of claims for a GPU over a CPU, or else over the CPU of a machine at its measured rates."""
     gpus, cpus, is_here = load_datasheets("gpu"), load_datasheets("cpu"), machine in recorded_machines(False)
     no_cpu = [] if is_here and not cpu else unknown("--cpu: no data sheet of a CPU", cpu, cpus)
     for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
@@ -218,7 +218,7 @@ def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
 
 
 def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:
-    """Print what the number of a cell was made of: of each cell, if papers or algorithms share the name.
+    """Print how the number of a cell was made; of each such cell, if papers or algorithms share the name.
 
     Raises UserError if there is no such cell, or no record of the machine.
     """
@@ -232,7 +232,7 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
 
 
 def show_comparison(a: str, b: str, smoke: bool, as_json: bool) -> None:
-    """Print what is faster or slower in the records of one side than in those of another (see `read_side`)."""
+    """Print which cells are faster or slower in the records of one side than of the other (see `read_side`)."""
     papers = papers_shown(smoke, [*load_config().papers, *paper_names()])
     found = compare_rounds(read_side(a, smoke, papers), read_side(b, smoke, papers), papers)
     _print("compare", {"smoke": smoke} | found, as_json)
@@ -243,8 +243,8 @@ def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
     print(json.dumps(document, indent=1, allow_nan=False) if as_json else make_text(name, document).rstrip())
 
 
-# What builds each part of a report. Each imports what the others do without, such as Seaborn or Typst; the page of all
-# tables has the figures in it.
+# The functions that build each part of a report. Each imports libraries that the others do not need, such as Seaborn or
+# Typst. The page of all tables comes with the figures, which it contains.
 BUILDERS = {
     "tables": ("respeed.output:build_tables",),
     "figures": ("respeed.figures:build_figures", "respeed.output:build_page"),
@@ -257,8 +257,8 @@ WHOLE = ("tables", "figures", "pdf")
 def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
 
-    With `only`, one of these parts is built from what is there, or the reviewer's page and the tables that it is made
-    of. Prints where the PDF, or that page, is.
+    With `only`, build one of these parts from the files that exist, or the reviewer's page and the tables behind it.
+    Print the path of the PDF, or of that page.
     """
     for builder in chain.from_iterable(BUILDERS[part] for part in ([only] if only else WHOLE)):
         module, _, function = builder.partition(":")

@@ -1,4 +1,4 @@
-"""respeed doctor: what this machine is, which profiles it can run, and whether it is fit to measure now."""
+"""respeed doctor: this machine's hardware, the profiles that it can run, and whether it is fit to measure now."""
 
 import os
 from collections.abc import Iterator
@@ -23,19 +23,19 @@ from respeed.text import counted
 
 # A process that takes more than this of one core while we look will take it while we measure.
 BUSY_SHARE = 0.05
-# Steal time above this share of the cores says that the host gives them to others.
+# Steal time above this share of the cores shows that the host gives them to others.
 STEAL_SHARE = 0.01
 LOOK_SECONDS = 1.0
-# Swap in use above this share of the memory says that programs have to wait for their memory.
+# Swap in use above this share of the memory shows that programs have to wait for their memory.
 SWAP_SHARE = 0.1
-# Probes of a few milliseconds each: a second of what a round would see.
+# Probes of a few milliseconds each, so about a second in all.
 PROBES = 200
 # With more than this share of its probes slow, a machine would have most of its blocks discarded.
 MAX_SLOW_SHARE = 0.2
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at; `advice` is empty where nothing is to be done."""
+    """One thing that was examined; `advice` is empty if nothing needs to be done."""
 
     subject: str
     found: str
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> int:
-    """Print what the machine is, what was found and what to do about it, and a line for every profile.
+    """Print the facts of the machine, each finding with advice, and a line for every profile.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def examine() -> int:
 
 
 def _facts(name: str) -> Iterator[Finding]:
-    """Tell what the machine is; nothing here is to be mended."""
+    """Yield the facts of the machine, none of which needs advice."""
     yield Finding("CPU", f"{cpu_model()}: {len(usable_cores())} physical cores usable, {os.cpu_count()} logical CPUs")
     yield Finding("instructions", ", ".join(cpu_flags()))
     yield Finding("packages", ", ".join(f"{name} {version}" for name, version in package_versions().items()))
@@ -96,8 +96,8 @@ def _memory() -> Iterator[Finding]:
 
 
 def _programs() -> Iterator[Finding]:
-    """Look for a second at what else runs, and what the host keeps from us."""
-    for _ in psutil.process_iter(["cpu_percent"]):  # each share is one since this
+    """Watch for a second which other programs run, and how much of our time the host gives to others."""
+    for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
     steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
     others = [one.info for one in psutil.process_iter(["cpu_percent", "name"]) if one.pid != os.getpid()]
@@ -109,7 +109,7 @@ def _programs() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    """Tell what NVIDIA's driver says of its devices, and how a moment's trial of each kind of row ended."""
+    """Yield the driver's facts of NVIDIA's devices, and the outcome of a short trial of each kind of row."""
     for facts in device_facts():
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
         limit, usual = (facts.get(key, 0.0) for key in ("power_limit_watts", "default_power_limit_watts"))
@@ -125,7 +125,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _lock_and_steadiness() -> Iterator[Finding]:
-    """Measure the reference probe for a second, unless that would disturb another measurement."""
+    """Time the reference probe for a second and count threads, unless that would disturb another measurement."""
     if holder := who_measures():
         yield Finding("respeed", f"another measurement is running: {holder}", "wait for it")
         return
@@ -147,7 +147,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
 
 
 def _profiles() -> list[list[str]]:
-    """Return a row for every profile: whether it applies here, on how many threads and which CPUs, or why not."""
+    """Return a row for every profile: whether it applies here, with threads and CPUs, or why not."""
     profiles = PROFILE_FILES.load_all(chosen=())
     rows, why_not = find_rows(profiles)
     lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]

@@ -1,4 +1,4 @@
-"""What is the user's to mend, a line each: mistakes in what was given, and what the system refuses."""
+"""Errors that a user can correct, each with a message of one line: wrong input, and what the system refuses."""
 
 import difflib
 import errno
@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Mapping
 from respeed.text import clip, visible
 
 GOES_ON = "the same command goes on"
-# What a disk refuses says nothing of what was being done, such as of a case that was measured.
+# An error of the disk is no fault of the case that was being measured.
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: one line that says what, which file and key, and what to write instead.
+    """A mistake in the user's input: one line that names the fault, the file and key, and what to write instead.
 
-    What was given may be anything: what of it cannot be printed is written as an escape.
+    Characters of the input that cannot be printed are written as escapes.
     """
 
     def __init__(self, text: str) -> None:
@@ -27,17 +27,17 @@ class NotMeasurable(Exception):
 
 
 class WrongResult(Exception):
-    """What was computed is not what should have been, or not on as many threads: no time is shown."""
+    """A wrong result, or one that another number of threads computed than was asked for: no time is shown."""
 
 
 class ProgramFailed(Exception):
-    """A program of somebody else's that did not end as it should, or did not tell its time; the text says how."""
+    """An outside program that did not end as it should, or did not print its time; the text is the reason."""
 
 
 def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
-    """Return the end of an error line about a name that does not exist: the nearest one that does, and all of them.
+    """Return the end of an error line about an unknown name: the nearest allowed name, and all of them.
 
-    `meant` has what people mean by words that look like other names.
+    `meant` lists the names that are meant by a word which happens to resemble others.
     """
     names = [str(name) for name in allowed]
     if meant and word in meant:
@@ -49,10 +49,10 @@ def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[st
 
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:
-    """Return the line about a file that the system did not let be written, such as for want of room."""
+    """Return the error for a file that the system refused to write, such as on a full disk."""
     return UserError(f"{os.fspath(path)}: cannot be written: {error.strerror}")
 
 
 def is_of_the_disk(error: BaseException) -> bool:
-    """Return whether the disk refused something, such as for want of room."""
+    """Return whether the disk is the cause of an error, such as a full one."""
     return isinstance(error, OSError) and error.errno in DISK

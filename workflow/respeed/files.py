@@ -1,7 +1,7 @@
-"""Files that people write and carry: respeed check, new, export and import.
+"""Files that people write and exchange: respeed check, new, export and import.
 
-What is carried are records as they lie under a folder of records, in a zip file or a folder. Whoever made them is not
-trusted: all is checked before anything is written, nothing that is here is written over, and what a zip file unpacks to
+Records are exchanged as a zip file or a folder, in the layout of a folder of records. They may come from a stranger:
+all are checked before anything is written, no file that is here is written over, and the size of an unpacked zip file
 is bounded.
 """
 
@@ -53,21 +53,21 @@ from respeed.records import (
 )
 from respeed.text import clip, counted, printable, visible
 
-# A paper's rounds on all profiles of a machine are some hundred files and few megabytes.
+# A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
 MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
-# What reading a damaged or hostile zip file may raise.
+# The errors that reading a damaged or hostile zip file may raise.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
 Files = dict[PurePosixPath, bytes]
-# In a zip file, beside a machine's records: the end of what its runs said. Whoever imports the others leaves it there.
+# In a zip file, beside a machine's records: the last lines that its runs printed. An import skips this file.
 LOG, MOST_LINES = "log.txt", 300
 NO_RECORDS = "has no records; measure first, or give a file that export wrote"
 
 
 def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
-    """Write the files of a machine, or of all, to a zip file, whole or not at all, and print what is in it.
+    """Write the records of a machine, or of all, to a zip file, whole or not at all, and print its contents.
 
-    The same files make the same bytes. What import would refuse is left out with a line.
+    The same files make the same bytes. A file that import would refuse is left out, with a message.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
             PurePosixPath(name, LOG): _last_lines(name, smoke) for name in {place.parts[0]: None for place in files}
         }
         for place, data in [*files.items(), *((place, data) for place, data in logs.items() if data)]:
-            info = zipfile.ZipInfo(str(place))  # of a fixed date: when it was packed is no fact of a record
+            info = zipfile.ZipInfo(str(place))  # with a fixed date, so that the same files make the same bytes
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
     for name, records in Counter(place.parts[0] for place in files if place.name != DESCRIPTION).items():
@@ -100,9 +100,9 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
 
 
 def _last_lines(machine: str, smoke: bool) -> bytes:
-    """Return what the last runs on a machine said, so that a failed one can be mended from elsewhere.
+    """Return the last lines that runs on a machine printed, to find the cause of a failed run elsewhere.
 
-    The home folder and the names of user and host are left out.
+    The home folder and the names of user and host are replaced.
     """
     logs = sorted((results_folder(smoke) / "logs" / machine).glob("*.log"), key=lambda path: path.stat().st_mtime)
     lines = [line for path in logs for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
@@ -115,9 +115,9 @@ def _last_lines(machine: str, smoke: bool) -> bytes:
 
 @dataclass(frozen=True)
 class Carried:
-    """What a zip file or a folder has: files that can be used, and a line for each mistake in the others.
+    """The contents of a zip file or a folder: files that can be used, and a line for each mistake in the others.
 
-    `hardware` has the facts of each machine, as its first file tells them.
+    `hardware` has the facts of each machine, from its first file.
     """
 
     files: Files = field(default_factory=dict)
@@ -131,14 +131,14 @@ def read_carried(path: Path, smoke: bool | None = None) -> Carried:
     Parameters
     ----------
     path : Path
-        Where they are.
+        The zip file or folder.
     smoke : bool or None
-        Whether they must be those of tiny sizes; None if each may be of either kind.
+        Whether all must be of tiny sizes; None if each may be of either kind.
 
     Raises
     ------
     UserError
-        There is more than fits; or a zip file cannot be read whole, or has anything that is no file of a machine.
+        There are too many or too large files; or a zip file cannot be read whole, or has a file of another kind.
     """
     carried = Carried()
     files = _read_folder(path, carried.mistakes) if path.is_dir() else _read_zip(path)
@@ -158,7 +158,7 @@ def read_carried(path: Path, smoke: bool | None = None) -> Carried:
 
 
 def _read_folder(path: Path, mistakes: list[str]) -> Files:
-    """Return the files of machines in a folder, and add a line to `mistakes` for each that cannot be read."""
+    """Return the files of machines in a folder, and add a line to `mistakes` for each unreadable file."""
     home = path if _paths_below(path) else path.resolve().parent
     places = [one for one in _paths_below(home) if home == path or one.parts[0] == path.resolve().name]
     _check_amount(path, len(places), sum((home / place).lstat().st_size for place in places))
@@ -172,7 +172,7 @@ def _read_folder(path: Path, mistakes: list[str]) -> Files:
 
 
 def _paths_below(folder: Path) -> list[PurePosixPath]:
-    """Return the files of machines in a folder of records, by their path within it, in order."""
+    """Return the sorted paths of the files of machines in a folder of records, relative to it."""
     found = (PurePosixPath(path.relative_to(folder)) for path in (*folder.glob("*/*"), *folder.glob("*/*/*")))
     return sorted(filter(is_file_of_machine, found))
 
@@ -194,7 +194,7 @@ def _read_zip(path: Path) -> Files:
                     continue
                 if reason := _why_refused(info, name, files):
                     raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
-                with archive.open(info) as file:  # no more than it says: what it says may be a lie
+                with archive.open(info) as file:  # bounded here again: the size that it states may be a lie
                     files[name] = file.read(MOST_BYTES + 1)
                 if len(files[name]) > MOST_BYTES:
                     raise UserError(f"{path}: {name}: larger than {MOST_BYTES} bytes, which no record needs")
@@ -204,33 +204,33 @@ def _read_zip(path: Path) -> Files:
 
 
 def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> str | None:
-    """Return why a member of a zip file is none that export writes; None if it may be one."""
+    """Return why export cannot have written this member of a zip file; None if it may have."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if str(name) != info.filename or not is_file_of_machine(name):
-        return "is no file of a machine's records"
+        return "is not one of a machine's records"
     if kind not in (0, stat.S_IFREG):
         return "is no regular file"
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "is encrypted, or packed in another way than export packs"
-    return "stands there twice" if name in known else None
+        return "is encrypted, or packed in another way than by export"
+    return "is there twice" if name in known else None
 
 
 def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
-    """Copy what a zip file or a folder has and is not here, and print what that was.
+    """Copy the files of a zip file or folder that are not here yet, and print how many.
 
     Parameters
     ----------
     path : Path
         A zip file, a folder of records, or the folder of one machine.
     smoke : bool
-        Whether they are those of tiny sizes.
+        Whether they are of tiny sizes.
     name : str or None
-        What the machine is to be called here; None if each keeps its name.
+        The name that the machine gets here; None if each keeps its own.
 
     Raises
     ------
     UserError
-        Anything in it is not right, or is of another machine than what is here under that name: nothing is written.
+        A file in it has a mistake, or its machine's name belongs to another machine here: nothing is written.
         Or a run is at work in the folder of results.
     """
     with contextlib.ExitStack() as held:
@@ -244,7 +244,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         for machine, facts in carried.hardware.items():
             here = check_name("machine", name or machine, str(path))
             if reason := difference(facts, known_hardware(here, smoke)):
-                raise UserError(f"{path}: {here} is another machine than that of this name here ({reason}); --as NAME")
+                raise UserError(f"{here} already names another machine here ({reason}); rename it with --as NAME")
         new, known = Counter[str](), Counter[str]()
         for place, data in carried.files.items():
             machine = name or place.parts[0]
@@ -256,7 +256,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
                 continue
             known[machine] += 1
             if target.read_bytes() != data:
-                print(f"{target} is another one, and stays; to take theirs, delete it and import again")
+                print(f"{target} has other contents, and stays; to replace it, delete it and import again")
     for machine in new | known:
         there = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
         print(f"{machine}: {counted(new[machine], 'new file') if new[machine] else 'nothing new'}{there}")
@@ -264,9 +264,9 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
 
 
-# What people write.
+# Files that people write.
 
-# What stands for the name in a starter.
+# Stands for the name in a starter.
 PLACEHOLDER = "NAME"
 # Where each kind of file lies, and the command that tries it.
 KINDS = {
@@ -279,15 +279,15 @@ KINDS = {
 
 
 def check(path: Path | None, show: str | None = None) -> int:
-    """Print a line for each mistake in what people write and in records.
+    """Print a line for each mistake in the files that people write and in records.
 
     Parameters
     ----------
-    show : str or None
-        A paper, to print what the report will have of it before anything is measured, and look at nothing else.
     path : Path or None
-        A folder or a zip file of records, to look at nothing else; None for all files that people write, workloads and
-        backends among them, and the records under results.
+        A folder or a zip file of records, to check nothing else; None for all files that people write, including
+        workloads and backends, and the records under results.
+    show : str or None
+        A paper, to print its part of the report before anything is measured, and check nothing.
 
     Returns
     -------
@@ -295,7 +295,7 @@ def check(path: Path | None, show: str | None = None) -> int:
         The exit code: 1 if there is any mistake.
     """
     if show is not None:
-        from respeed.output.page import describe_paper  # with pandas, which nothing else here needs
+        from respeed.output.page import describe_paper  # imports pandas, which nothing else here needs
 
         print(describe_paper(PAPER_FILES.load(show)))
         return 0
@@ -321,9 +321,9 @@ def check(path: Path | None, show: str | None = None) -> int:
 
 
 def write_starter(kind: str, name: str) -> None:
-    """Copy the starter of that kind under that name, and print where it lies and the command that tries it.
+    """Copy the starter of that kind under that name, and print its path and the command that tries it.
 
-    Raises UserError if there is no such kind, or the name is taken or cannot be one.
+    Raises UserError if there is no such kind, or the name is taken or not allowed.
     """
     if kind not in KINDS:
         raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")

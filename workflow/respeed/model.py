@@ -1,7 +1,7 @@
-"""A paper, as paper.yaml says it: published tables, what each ran and claims, and how well each fact is known.
+"""A paper, as its paper.yaml describes it: its tables, the programs behind them, claims, and how well facts are known.
 
-The types here are the forms of that file, too: pydantic holds their bounds. What needs the workloads, or the printed
-numbers, is checked where a paper is read.
+Pydantic checks that file against the types here, with their bounds. Checks that need the workloads or the printed
+numbers are made where a paper is read.
 """
 
 import re
@@ -28,7 +28,7 @@ from respeed.paths import NAME
 
 # --- types of values
 
-# Of every model of a file: a key that it does not have is a mistake. A field of SkipJsonSchema is one that no file has.
+# In all files, a key that the model does not have is a mistake. No file may set a field of SkipJsonSchema.
 FORM = ConfigDict(extra="forbid")
 # No size, rate or count of anything is larger than this.
 LARGEST = 1e30
@@ -48,12 +48,12 @@ def _check_name(name: str) -> str:
     return name
 
 
-# What stands in a file as the name of a row, a case, a table, a machine: some of these become folders.
+# The name of a row, case, table or machine in a file; some of these become folders.
 Name = Annotated[str, AfterValidator(_check_name)]
 
 
 def _name_entries(entries: Any) -> Any:
-    """Give each mapping among the entries its key as `name`, which no file says a second time."""
+    """Add to each mapping among the entries its key as `name`; a file must not write the name again."""
     if not isinstance(entries, dict):
         return entries
     for key, entry in entries.items():
@@ -63,12 +63,12 @@ def _name_entries(entries: Any) -> Any:
     return {key: {**entry, "name": key} if isinstance(entry, dict) else entry for key, entry in entries.items()}
 
 
-# Of a mapping of names to models that have a `name`.
+# For a mapping of names to models that have a `name`.
 Named = BeforeValidator(_name_entries)
 
 
 def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
-    """Return a validator that accepts the names of this kind alone, and otherwise offers the nearest one."""
+    """Return a validator that accepts only the names of this kind; its error names the nearest one."""
 
     def check(name: str) -> str:
         check_known(kind, name, names())
@@ -78,7 +78,7 @@ def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
 
 
 def check_known(kind: str, name: str, names: Iterable[str]) -> None:
-    """Raise the ValueError that pydantic expects of validators unless the name is one of those of this kind."""
+    """Raise ValueError, as pydantic expects of validators, unless the name is among the `names` of this kind."""
     names = tuple(names)
     if name not in names:
         raise ValueError(f"no {kind} {name!r}{nearest(name, names)}")
@@ -86,7 +86,7 @@ def check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 # --- papers
 
-# The kinds of rows that hardware profiles are of, and that published rows are compared with.
+# The kinds of rows: every hardware profile has one, and published rows are compared with rows of some of them.
 Architecture = Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
 ARCHITECTURES: tuple[Architecture, ...] = get_args(Architecture)
 CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
@@ -101,32 +101,32 @@ def _check_precision(name: str) -> str:
     return name
 
 
-# Empty where the paper's file says none.
+# Empty if the paper's file gives none.
 Precision = Annotated[str, AfterValidator(_check_precision)]
-# What each test of a claim needs, and no other may have.
+# The keys that each test of a claim needs; it may have no other of these.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
     "limited": ("experiment", "row", "over_case", "by"),
     "memory": ("experiment", "row"),
     "mean": ("of", "mean"),
 }
-# What a rate counts, and so what a table's seconds stand for.
+# What a rate counts, and so the work that a table's seconds are for.
 Counted = Literal["examples", "flops", "bytes"]
-# What a word of a program's command leaves open.
+# A {name} in a word of a program's command, which is replaced before it runs.
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
-# The case that is the sum of all others of a table, where they add up; that of tiny cases answers no printed column.
+# The case that is the sum of all others of a table, if they add up; the sum of tiny cases has no printed column.
 TOTAL, SMOKE_TOTAL = "total", "smoke-total"
 # Before a number of published.csv that the paper does not print: it was inferred from others.
 INFERRED = "~"
-# Where a number stands: experiment, printed column, published row.
+# The place of a printed number: experiment, printed column, published row.
 Place = tuple[str, str, str]
 Parameters = dict[str, Any]
 
 
 def number_bytes(precision: str) -> int:
-    """Return the bytes of a number, as memory and traffic are counted.
+    """Return the bytes of a number, as memory and traffic are counted: 8 in fp64, else 4.
 
-    These are 8 in fp64, or else 4, as in fp32, however low the precision of some arrays is.
+    Lower precisions count as fp32, since only some of their arrays are narrower.
     """
     return 8 if precision == "fp64" else 4
 
@@ -135,8 +135,8 @@ def number_bytes(precision: str) -> int:
 class Unit:
     """A unit of printed numbers.
 
-    It is `size` seconds where nothing is `counted`; otherwise `size` of what is counted, a second. `examples` is what
-    people call the examples of a step.
+    A unit of time is `size` seconds. A rate has `counted`, and is `size` of these per second. `examples` is the word
+    for the examples of a step.
     """
 
     name: str
@@ -145,16 +145,16 @@ class Unit:
     examples: str = "examples"
 
     def seconds(self, value: float, amount: float | None) -> float | None:
-        """Return the seconds that a number in this unit says.
+        """Convert a number in this unit to seconds.
 
-        `amount` is how much of what is counted they stand for. None if that is needed, and not known.
+        For a rate, `amount` is the work done in these seconds, as the unit counts it; without it, return None.
         """
         if self.counted is None:
             return value * self.size
         return amount / (value * self.size) if amount else None
 
     def value(self, seconds: float, amount: float | None) -> float | None:
-        """Return the number that says so many seconds: the inverse of `seconds`."""
+        """Convert seconds to a number in this unit: the inverse of `seconds`."""
         return self.seconds(seconds, amount) if self.counted else seconds / self.size
 
 
@@ -178,7 +178,7 @@ SPEEDUP = "x"
 
 
 def _find_unit(unit: Any) -> Unit:
-    """Return the unit of a name; ValueError if there is none of that name."""
+    """Return the unit of that name; raise ValueError if there is none."""
     if isinstance(unit, Unit):
         return unit
     check_known("unit", unit, UNITS)
@@ -187,10 +187,10 @@ def _find_unit(unit: Any) -> Unit:
 
 @model(frozen=True, config=FORM)
 class Hardware:
-    """What a published row ran on.
+    """The hardware that a published row ran on.
 
-    `flops_per_second` is the peak in the row's precision, `bytes_per_second` that of the memory; `source` says how both
-    follow from what, `confidence` how well it is known (as of a fact).
+    `flops_per_second` is the peak in the row's precision, `bytes_per_second` the peak of the memory. `source` shows how
+    both were derived, `confidence` how well they are known (as for a fact).
     """
 
     label: Label
@@ -210,8 +210,8 @@ def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...
 class PublishedRow:
     """One row of the published tables.
 
-    `beside` are the architectures of our rows that it is compared with. `year` is 0 where it is the paper's.
-    `precision`, `device` and `algorithm` are empty, and `hardware` None, where the paper's file says nothing of them.
+    `beside` are the architectures of our rows that it is compared with. `year` is 0 if it is the paper's.
+    `precision`, `device` and `algorithm` are empty, and `hardware` is None, if the paper's file does not give them.
     """
 
     name: SkipJsonSchema[str]
@@ -226,7 +226,7 @@ class PublishedRow:
 
     @property
     def is_cpu(self) -> bool:
-        """Return whether it is compared with rows of CPUs."""
+        """Return whether the row is compared with CPU rows."""
         return self.beside[0] in CPU_ARCHITECTURES
 
 
@@ -242,7 +242,7 @@ class Printed:
 
     @property
     def rounding(self) -> float:
-        """Return half a unit of the last digit that was printed, relative to the number: 6x may be 5.5 to 6.5."""
+        """Return half a unit of the last printed digit, relative to the number: 6x may be 5.5 to 6.5."""
         digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
         whole, _, decimals = digits.partition(".")
         unit = 10.0 ** -len(decimals)
@@ -251,22 +251,22 @@ class Printed:
 
 @model(frozen=True, config=FORM)
 class Claim:
-    """What a paper says of its tables, in a form that a machine can be held against.
+    """A statement of a paper about its tables, in a form that can be tested on a machine.
 
-    Most tests are about a speedup: the seconds of the fastest of our rows beside the published rows `over`, divided by
-    those of the fastest beside the published row `row`. `test` is
+    Most tests are about a speedup: the seconds of our fastest row for the published rows `over`, divided by the seconds
+    of our fastest row for the published row `row`. `test` is
 
     - each: the speedup in every case is the printed one;
     - growth: the speedup grows from case to case, in the table's order;
     - faster: in every case it is above 1;
     - crossover: it is below 1 in the first cases and above 1 in the last ones;
-    - limited: `row` alone, each case over its case `over_case`: faster, but by less than the ratio of the parameter
-      `by`, such as threads, of the two;
-    - memory: `row` alone: the last case moves its bytes as fast as a plain copy does;
-    - mean: the mean over all cases of the claims `of`, each of the test `each`, is that of their printed speedups;
-      `mean` says which one, geometric or arithmetic.
+    - limited, for `row` alone: each case is faster than the case `over_case`, but by less than the ratio of their
+      parameter `by`, such as threads;
+    - memory, for `row` alone: the last case moves its bytes as fast as a plain copy does;
+    - mean: the mean over all cases of the claims `of`, each of the test `each`, is the mean of their printed speedups;
+      `mean` is geometric or arithmetic.
 
-    With `threads`, only rows of one thread and of so many count. What is published follows from published.csv.
+    With `threads`, only rows of one thread and of that many count. The published numbers are in published.csv.
     """
 
     name: SkipJsonSchema[str]
@@ -286,9 +286,8 @@ class Claim:
 class Case:
     """One column of a table: a problem size.
 
-    `parameters` are the workload's, numbers or texts (PARAMETERS of its module). `column` is the printed column that it
-    answers, where that has another name. `examples` is how many examples its seconds process, where that is not what
-    the table says.
+    `parameters` are numbers or texts for the fields of the workload. `column` is the case's printed column, if its name
+    differs. `examples` is how many examples its seconds process, if not as many as the table's.
     """
 
     name: Name
@@ -299,7 +298,7 @@ class Case:
 
 
 def _read_case(entry: Any) -> Any:
-    """Gather the parameters of a case, which are written beside its other keys; its workload may be the table's."""
+    """Gather the parameters of a case, which a file has among its other keys; the workload may be left to the table."""
     if not isinstance(entry, dict):
         return entry
     if "case" not in entry:
@@ -329,11 +328,11 @@ def _check_pattern(pattern: str) -> str:
 
 @model(frozen=True, config=FORM)
 class Program:
-    """A program of somebody else's, as a table says it.
+    """An outside program that a table runs, such as its authors' own.
 
-    `command` is a list of words, or one for each architecture. Its time is that of the whole process, or the number in
-    the one group of `time_pattern`. Its result is right if it ends with exit code 0 and writes the numbers of the file
-    `like` to `file`, as far as `tolerance` of the largest.
+    `command` is a list of words, or such a list for each architecture. Its time is that of the whole process, or the
+    number in the one group of `time_pattern`. Its result is right if it ends with exit code 0 and the numbers that it
+    writes to `file` equal those of the file `like` to within `tolerance` times the largest.
     """
 
     command: Command | Annotated[dict[Architecture, Command], SOME]
@@ -357,9 +356,9 @@ class Program:
 
 
 def command_of(case: Case, architecture: str) -> list[str]:
-    """Return the words of the case's program on rows of that architecture, with its parameters in place of their names.
+    """Return the words of the case's program on rows of that architecture, with the case's parameters filled in.
 
-    They are empty where it has no program, or none for such rows.
+    The list is empty if the case has no program, or none for such rows.
     """
     command = case.parameters.get("program", {}).get("command", [])
     if isinstance(command, Mapping):
@@ -368,7 +367,7 @@ def command_of(case: Case, architecture: str) -> list[str]:
 
 
 def filled(word: str, known: Mapping[str, Any]) -> str:
-    """Return the word with what is known in place of {its name}."""
+    """Return the word with each {name} that is known replaced by its value."""
     return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
 
 
@@ -383,10 +382,10 @@ class Fact:
 
 @model(frozen=True, config=FORM)
 class Algorithm:
-    """One of several programs for the same cases; its `name` is its workload's.
+    """One of several programs for the same cases; its `name` is the name of its workload.
 
-    `published_for`: the published rows whose numbers are its; `architectures`: those that run it here; `parameters`:
-    what it needs of its own; `cases`: those it has, where it has not all, each with what it needs there.
+    `published_for`: the published rows that ran it; `architectures`: the kinds of our rows that run it; `parameters`:
+    its own parameters; `cases`: its cases, if not all, each with parameters for that case.
     """
 
     name: SkipJsonSchema[str]
@@ -399,34 +398,34 @@ class Algorithm:
 
 @model(frozen=True, config=FORM)
 class Experiment:
-    """One table: its cases, and what its seconds are for.
+    """One table: its cases, and the work that its seconds are for.
 
     Attributes
     ----------
     workload, protocol, program
-        What each case is measured by, unless it says another one; the parameters that cases share, each that which its
-        workload takes; a program of somebody else's. Where the table was read, its cases have all of these.
+        The workload of each case that names no other; the parameters that cases share, as far as their workloads take
+        them; an outside program. Once the table has been read, every case has all of these itself.
     cases, smoke_cases
-        Its columns, and those that the smoke preset tries in their place. Of several algorithms a case stands once for
-        each, next to each other.
+        Its columns, and the tiny ones that the smoke preset tries instead. With several algorithms, a case is there
+        once for each of them, side by side.
     algorithms
-        There where a table tells several apart.
+        The programs that a table compares; empty if it has only one.
     unit
-        What the paper prints it in.
+        The unit of the printed numbers.
     examples, repeats
-        How many examples, or where these are not counted, how many steps, its seconds are for.
+        How many examples its seconds are for, or if examples are not counted, how many steps.
     total
-        What the seconds of all cases together are for, where they add up to something.
+        What the seconds of all cases together are for, if they add up to something.
     architectures, precision
-        Rows of others do not run the table; an empty precision is any.
+        Only rows of these run the table; an empty precision means any.
     axis
-        What its cases differ in, as a figure has it below them.
+        What its cases differ in: the words below a figure's axis.
     ladder
         Whether it is measured on rows of its own, one for each number of threads.
     round_seconds
-        A first guess at what a round takes, until this machine has records of its own.
+        A first guess at the time of a round, until this machine has records.
     original
-        Of a table at tiny sizes, the paper's.
+        The paper's own table, if this one has tiny sizes.
     """
 
     name: SkipJsonSchema[str]
@@ -454,7 +453,7 @@ class Experiment:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the printed column that a case answers, of the cases where that has another name."""
+        """Return the printed column of each case whose name differs from it, by case."""
         return {case.name: case.column for case in self.cases if case.column}
 
     @property
@@ -463,24 +462,24 @@ class Experiment:
         return SMOKE_TOTAL if self.original else TOTAL
 
     def at_tiny_sizes(self) -> "Experiment":
-        """Return the table with the cases of the smoke preset, which answer no printed column."""
+        """Return the table with the cases of the smoke preset, which have no printed column."""
         return replace(self, cases=self.smoke_cases, original=self)
 
     def case_names(self) -> tuple[str, ...]:
-        """Return the table's columns, each once; last the total, where there is one."""
+        """Return the names of the table's columns, each once; the total, if there is one, comes last."""
         names = dict.fromkeys(case.name for case in self.cases)
         return (*names, self.total_case) if self.total else tuple(names)
 
     def column_words(self) -> dict[str, str]:
-        """Return what people read above the column of each case.
+        """Return the heading of each case's column.
 
-        That is the printed column, or where several cases answer one, the case's name. A hyphen in a name is a space,
-        but between two numbers it is a part of the size, as in 784-500-10. A share is written as 3 %.
+        It is the printed column, or if several cases share that, the case's name. A hyphen in a name becomes a space,
+        except between two numbers, as in 784-500-10. A share is written as 3 %.
 
         Returns
         -------
         dict[str, str]
-            The words of each case, in the order of `case_names`.
+            The heading of each case, in the order of `case_names`.
         """
         printed = {case: self.columns.get(case, case) for case in self.case_names()}
         answers = Counter(printed.values())
@@ -498,7 +497,7 @@ class Experiment:
         return is_theirs and ("program" not in case.parameters or bool(command_of(case, architecture)))
 
     def ran_in(self, workload: str, row: str) -> bool:
-        """Return whether the published row ran the workload: where the table tells algorithms apart, only its own."""
+        """Return whether the published row ran the workload; in a table of several algorithms, it ran only its own."""
         algorithm = self.algorithms.get(workload)
         return algorithm is None or row in algorithm.published_for
 
@@ -517,18 +516,19 @@ class Experiment:
         return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
 
     def examples_of(self, case: Case) -> float | None:
-        """Return how many examples the seconds of the case stand for; None where a step has none."""
+        """Return how many examples the seconds of the case stand for; None if its steps have none."""
         return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
 
     def case(self, name: str) -> Case:
-        """Return the table's case of that name, or the paper's; of several algorithms the first one's."""
+        """Return the table's case of that name, or the paper's; with several algorithms, the first one's."""
         every = (*self.cases, *(self.original.cases if self.original else ()))
         return next(case for case in every if case.name == name)
 
     def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
-        """Return how much of what the table's unit counts the seconds of a case stand for.
+        """Return the work that the seconds of a case stand for, as the table's unit counts it.
 
-        `flops` and `traffic_bytes` are those of these seconds. None where the unit counts nothing, or nobody knows.
+        `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
+        is not known.
         """
         if self.unit.counted == "examples":
             return self.examples_of(case)
@@ -543,9 +543,9 @@ Address = Annotated[str, Field(pattern="^(https?://[^ ]+)?$", description="an ad
 class Paper:
     """A paper as its folder in workflow/papers describes it.
 
-    The name of an organisation stands in braces among the authors, as in BibTeX: it is kept whole. `doi` and `url` are
-    empty where it has none. `published` has the printed times or rates, each in its table's unit; `speedups` those of
-    the printed speedups.
+    The name of an organisation among the authors has braces around it, as in BibTeX, so that it is kept whole. `doi`
+    and `url` are empty if there is none. `published` has the printed times or rates, each in its table's unit;
+    `speedups` has the printed speedups.
     """
 
     name: SkipJsonSchema[str]
@@ -572,23 +572,23 @@ class Paper:
         return any(place[0] == experiment for place in self.published)
 
     def speaks_of(self, experiment: str) -> bool:
-        """Return whether the paper prints something of the experiment, or claims it."""
+        """Return whether the paper prints a time or rate of the experiment, or makes a claim about it."""
         return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims.values())
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the time or rate in the column that the case answers; None where the paper prints none."""
+        """Return the time or rate in the case's printed column; None if the paper prints none."""
         return self.published.get(self._place(experiment, case, row))
 
     def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the speedup in the column that the case answers; None where the paper prints none."""
+        """Return the speedup in the case's printed column; None if the paper prints none."""
         return self.speedups.get(self._place(experiment, case, row))
 
     def seconds(
         self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
     ) -> float | None:
-        """Return what is printed there in seconds; None where nothing is.
+        """Return the printed number of a case and row in seconds; None if there is none.
 
-        Of a rate of operations or of bytes, how many these are must be known, `traffic_bytes` at 4 bytes a number.
+        For a rate of operations or bytes, give their number; `traffic_bytes` is at 4 bytes a number.
         """
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
         if printed is None:
@@ -599,9 +599,9 @@ class Paper:
         return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
-        """Return the speedup of `row` over the fastest of the rows `over`, from what is printed of both.
+        """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of both.
 
-        If their work is the same, it need not be known. None if it is not, or if one of the two is missing.
+        Their work need not be known if it is the same. Return None if it is not, or if a number is missing.
         """
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
@@ -611,9 +611,9 @@ class Paper:
         return fast / max(slow) if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
-        """Return how far `speedup`, or the printed one where there is none, may be off, relative to it.
+        """Return the rounding error of `speedup`, or without one of the printed speedup, relative to it.
 
-        That is because numbers are printed rounded.
+        It has an error because the printed numbers are rounded.
         """
         slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
         base = self.printed(experiment, case, slow.name) if slow else None
@@ -623,19 +623,19 @@ class Paper:
         return printed.rounding if printed else 0.0
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
-        """Return of these rows the one with the best number in the case; None where nothing is printed of any."""
+        """Return the row of `rows` with the best printed number in the case; None if none has one."""
         found = {name: speed for name in rows if (speed := self._speed(experiment, case, name))}
         return self.rows[max(found, key=lambda name: found[name])] if found else None
 
     @property
     def links(self) -> dict[str, str]:
-        """Return where to read it: the text of each link, and its address."""
+        """Return the links to the paper: the text of each, and its address."""
         doi = {f"doi:{self.doi}": f"https://doi.org/{self.doi}"} if self.doi else {}
         return doi | ({self.url.partition("://")[2]: self.url} if self.url else {})
 
     @property
     def cpu_rows(self) -> tuple[str, ...]:
-        """Return the names of the published rows of CPUs."""
+        """Return the names of the published CPU rows."""
         return tuple(name for name, row in self.rows.items() if row.is_cpu)
 
     @property
@@ -644,11 +644,11 @@ class Paper:
         return tuple(name for name, row in self.rows.items() if not row.is_cpu)
 
     def _speed(self, experiment: str, case: str, row: str) -> float | None:
-        """Return what is printed there as a speed, in a measure of the table's own."""
+        """Return the printed number as a speed, which compares only within its table; None if there is none."""
         printed, unit = self.printed(experiment, case, row), self.experiments[experiment].unit
         if printed is None:
             return None
-        if unit.counted == "bytes":  # of wider numbers the same work moves more
+        if unit.counted == "bytes":  # the same work on wider numbers moves more bytes
             return printed.value / self._width(row)
         return printed.value if unit.counted else 1 / printed.value
 

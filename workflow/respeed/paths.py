@@ -1,7 +1,6 @@
-"""Where files lie, how they are written, and what may be a name, since names become folders.
+"""Where files lie, how they are written, and which names are allowed, since names become folders.
 
-What people write lies under ``workflow``; what a run makes under ``results``, or ``results/smoke`` for one of tiny
-sizes:
+People write files under ``workflow``; a run writes files under ``results``, or at tiny sizes ``results/smoke``:
 
     records/<machine>/machine.json                           what the machine is
     records/<machine>/<profile>/<time>-<letters>.jsonl       what a process measured on a row of the tables
@@ -20,7 +19,7 @@ from typing import IO, Any
 
 from respeed.errors import GOES_ON, UserError, cannot_write
 
-# Seen from the package, so that any working directory will do.
+# Relative to the package, so that any working directory will do.
 WORKFLOW = Path(__file__).resolve().parents[1]
 ROOT = WORKFLOW.parent
 HARDWARE = WORKFLOW / "hardware"
@@ -43,7 +42,7 @@ def class_name(name: str) -> str:
 
 
 def check_name(kind: str, name: str, where: str) -> str:
-    """Return `name` if it can be used as one; raise UserError otherwise."""
+    """Return `name` if it is allowed as a name; raise UserError otherwise."""
     if NAME.fullmatch(name):
         return name
     raise UserError(
@@ -53,7 +52,7 @@ def check_name(kind: str, name: str, where: str) -> str:
 
 
 def results_folder(smoke: bool) -> Path:
-    """Return where everything of a run lies; what the smoke preset writes cannot mix with real numbers."""
+    """Return the folder of a run's files; the smoke preset has its own, so that its numbers mix with no real ones."""
     return RESULTS / "smoke" if smoke else RESULTS
 
 
@@ -72,15 +71,15 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON, whole or not at all; raise ValueError for numbers that JSON has not (NaN, infinity)."""
+    """Write `data` as JSON, whole or not at all; raise ValueError for numbers that JSON cannot hold (NaN, infinity)."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write to, which becomes `path` when all is written: temporary file, fsync, rename.
+    """Yield a file to write to, which becomes `path` when all is written: temporary file, fsync, rename.
 
-    Raises UserError if the system refuses to write it, as where the disk is full.
+    Raises UserError if the system refuses to write it, such as on a full disk.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -99,9 +98,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def lock_file(path: Path) -> int | None:
-    """Lock a file, which is made if need be, until the descriptor is closed; return that, or None if it is locked.
+    """Lock a file, creating it if need be; return its descriptor, which holds the lock, or None if it is locked.
 
-    Raises OSError if the file cannot be made or opened.
+    Raises OSError if the file cannot be created or opened.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -114,7 +113,7 @@ def lock_file(path: Path) -> int | None:
 
 
 def hold_folder(smoke: bool) -> int:
-    """Take the folder of results until the descriptor is closed or the process ends.
+    """Lock the folder of results until the returned descriptor is closed or the process ends.
 
     Raises UserError if another run has it, or if it cannot be written.
     """

@@ -1,7 +1,7 @@
-"""How long to warm up and to time, what a block of timed steps is, and the causes for which it is discarded.
+"""How long to warm up and to time, the facts of a block of timed steps, and the causes for which it is discarded.
 
-Facts come first, the judgement apart from them. The reasons are in docs/method.md. Nothing here reads a clock, so that
-tables can use it.
+A record has the facts; the judgement is made later, and apart from them. docs/method.md has the reasons. This module
+reads no clock, so that tables can use it.
 """
 
 from bisect import bisect
@@ -15,22 +15,21 @@ from pydantic.dataclasses import dataclass as checked
 
 @dataclass(frozen=True)
 class TimingProtocol:
-    """Say how long to warm up and to time, and what a block may suffer; all durations are in seconds.
+    """How long to warm up and to time, and how much disturbance a block may have; all durations are in seconds.
 
     Warm-up lasts at least `warmup_seconds`, and goes on until two windows of at least `warmup_window_seconds` agree
     within `warmup_agreement`, but not longer than `warmup_cap_seconds`. A first step that is longer than a window
-    counts as the first window. A step longer than `block_seconds` needs no warm-up: its first one is timed, and
-    checked as well. Before a block of steps shorter than `slow_step_seconds`, which is no more than that, one more
-    brings back what the probe took from the caches.
+    counts as the first window. A step longer than `block_seconds` needs no warm-up: the first step is timed, and
+    checked as well. Before a block of steps shorter than `slow_step_seconds`, one more step is made, untimed, since the
+    probe has replaced what was in the caches.
 
-    A block has at least `block_seconds` and `block_steps`. Blocks are timed until clean ones add up to
-    `measure_seconds`, or until there are `least_blocks` and all of them add up to `measure_cap` times
-    that. A block is cut into samples of at least `sample_seconds`, so that a record stays small.
+    A block has at least `block_seconds` and `block_steps`. Blocks are timed until the clean ones add up to
+    `measure_seconds`, or until there are `least_blocks` and all together last `measure_cap` times as long. A block is
+    cut into samples of at least `sample_seconds`, so that a record stays small.
 
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
-    could have run. Nor does it if a reference probe beside it took more than `max_probe_ratio` times a quiet one:
-    that tells of a neighbour that nothing else shows (a product went from 62 to 123 ms with nothing to see in the
-    guest).
+    could have run, or if the reference probe before or after it took more than `max_probe_ratio` times a quiet one.
+    Only the probe shows a neighbour on the same host: a product went from 62 to 123 ms while the guest saw nothing.
     """
 
     warmup_seconds: float = 0.1
@@ -49,7 +48,7 @@ class TimingProtocol:
 
 
 REAL = TimingProtocol()
-# Shows that everything works, in seconds; no number of it is a measurement.
+# Shows within seconds that everything works; its numbers are no measurements.
 SMOKE = TimingProtocol(
     warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
     max_probe_ratio=1e3, slow_step_seconds=0.02,
@@ -58,13 +57,13 @@ SMOKE = TimingProtocol(
 
 SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everything works."
 
-# What a minor page fault costs, seconds: 1,700 to 2,040 of them made a step of 9 ms 26 % longer.
+# Seconds that a minor page fault costs: 1,700 to 2,040 of them made a step of 9 ms 26 % longer.
 PAGE_FAULT_SECONDS = 1.2e-6
 MAX_PAGE_FAULT_SHARE = 0.01
 
-# Why NVML says that a device's clock is lower than it might be (nvml.h, nvmlClocksEventReason*). What a device is like
-# all the time, a power cap or a fan too weak for it, is a fact of it that is reported; what comes and goes with the air
-# around it, or with who else draws power, disturbs.
+# NVML's reasons why a device's clock is not higher (nvml.h, nvmlClocksEventReason*). A reason that always holds for a
+# device, such as a power cap or too weak a fan, is reported as a fact. One that comes and goes, with the air around it
+# or the power that others draw, disturbs.
 POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
 REASONS = {
     POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
@@ -87,8 +86,8 @@ Reading = Annotated[float, Field(ge=0, le=1e6)]
 class Warmup:
     """How the steps before the first block went.
 
-    `settled` is False when the cap was reached before two windows agreed. `step_seconds` is the last median, or what
-    the first step took where that needed no warm-up.
+    `settled` is False if the cap was reached before two windows agreed. `step_seconds` is the last median, or the time
+    of the first step if that needed no warm-up.
     """
 
     settled: bool
@@ -99,30 +98,29 @@ class Warmup:
 
 @checked(frozen=True, config=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
 class Block:
-    """Successive samples of `sample_steps` steps each, and what happened meanwhile; raw, as it stands in a record.
+    """Successive samples of `sample_steps` steps each, and the events meanwhile; raw facts, as in a record.
 
-    A sample is as short as the protocol allows where single steps can be told apart, the whole block where the
-    device runs ahead of the host. None stands for what the kernel does not tell.
+    A sample is as short as the protocol allows if single steps can be told apart, or the whole block if the device
+    runs ahead of the host. A value is None if the kernel does not report it.
 
     Attributes
     ----------
     sample_steps : int
         Steps of each sample.
     sample_seconds : tuple of float
-        What each sample took.
+        The time of each sample.
     probe_seconds : tuple of float
-        The reference product before and after the block.
+        The times of the reference product before and after the block.
     run_delay_seconds, threads_ran, minor_faults, quota_throttles, clock_throttles
-        What the kernel says of the time of the block.
+        The kernel's counts during the block.
     part_seconds : tuple of tuple of float
-        Of a step that is timed in parts, as many samples of each part as `sample_seconds`, which is their sum.
+        If a step is timed in parts, as many samples of each part as in `sample_seconds`, which is their sum.
     joules : dict of float
-        What each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty where that is not known.
+        The energy that each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty if not known.
     ahead : bool or None
-        Whether the device still had work when the host had asked for the whole block: then no launch came too late.
+        Whether the device still had work when the host had launched the whole block: then no launch came too late.
     device : tuple of dict
-        What NVML says of the device before the block and after it, each as far as it is known; `reasons` are bits of
-        REASONS.
+        NVML's readings of the device before and after the block, as far as it has them; `reasons` are bits of REASONS.
     """
 
     sample_steps: Whole
@@ -145,16 +143,16 @@ class Block:
 
     @property
     def seconds(self) -> float:
-        """Return what all samples took together."""
+        """Return the time of all samples together."""
         return sum(self.sample_seconds)
 
 
 def quiet_probe(probes: list[float]) -> float:
-    """Return the probe of an undisturbed machine, seconds: the 10th percentile of all that are compared.
+    """Return the probe time of an undisturbed machine, in seconds: the 10th percentile of the `probes`.
 
-    If less than a quarter of them is near it, up to 1.25 times as long, it is no state that the machine is in. Virtual
-    machines of many cores had one probe in eight at 0.6 of all others, now and then. Then it is the fastest probe that
-    more than half are near; if there is none, the 10th percentile after all.
+    If fewer than a quarter of the probes are at most 1.25 times that, it is an outlier: on virtual machines of many
+    cores, one probe in eight sometimes took 0.6 times as long as the others. Then it is the fastest probe for which
+    more than half of the probes take 1 to 1.25 times as long; if there is none, the 10th percentile after all.
     """
     ordered = sorted(probes)
     tenth = ordered[len(ordered) // 10]
@@ -171,8 +169,8 @@ def quiet_probe(probes: list[float]) -> float:
 def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
     """Return the bits of DISTURBING that a device reports at both ends of every block in most rounds of a case.
 
-    The device is like that then, and no block is disturbed by it. `rounds` are the blocks of each round of a session:
-    rounds are counted and not blocks, as a disturbed round has more of these.
+    Such a reason always holds for the device, and disturbs no block. `rounds` are the blocks of each round of a
+    session; rounds are counted instead of blocks, as a disturbed round has more blocks.
     """
     readings = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
     lasting = [all(reasons & bits for reasons in one) * bits for one in readings if one for bits in DISTURBING]
@@ -184,23 +182,23 @@ def contamination(
 ) -> list[str]:
     """Return the causes for which the block must not count, in words; none if it is clean.
 
-    No cause looks at its times.
+    No cause depends on the block's times.
 
     Parameters
     ----------
     block : Block
-        What was timed, and what happened meanwhile.
+        The block to judge.
     threads : int
         How many threads the row computes on.
     quiet_probe_seconds : float
-        The reference probe of the undisturbed machine.
+        The time of the reference probe on the undisturbed machine.
     protocol : TimingProtocol
-        What a block may suffer.
+        The limits of disturbance.
     steady : int
-        The bits of DISTURBING that are no cause, as the device is always like that.
+        The bits of DISTURBING that are no cause, as they always hold for the device.
     """
     causes = []
-    # Where the device is ahead of its work, a host that waited has kept nothing from it.
+    # As long as the device has work queued, a host that waits does not slow it.
     if not block.ahead and (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
         causes.append("waited for a core")
     if max(block.probe_seconds) > protocol.max_probe_ratio * quiet_probe_seconds:

@@ -1,9 +1,9 @@
-"""Records: what a measuring process found, as a file of lines.
+"""Records: the findings of a measuring process, a file of lines.
 
-``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts of the
-process; every other one a `Result`, appended as soon as its case is done, so that a kill loses the case at hand and
-nothing else. The path alone says whose record it is. Lines hold facts; every statistic is derived later.
-``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model names may be there.
+The file is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts
+of the process; every other one is a `Result`, appended as soon as its case is done, so that a kill loses only the case
+at hand. Only the path names the machine. Lines hold facts; every statistic is derived later. ``machine.json`` beside
+the profiles' folders has a `Description` of the machine. Keys that no model names are ignored.
 """
 
 import functools
@@ -30,19 +30,19 @@ from respeed.paths import NAME, records_folder, write_json
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, printable
 
-# The version of what is written. A file of another one cannot be used.
+# The version of the format. A file of another version cannot be used.
 SCHEMA = 5
 DESCRIPTION = "machine.json"
 _FILE = re.compile(r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl")
-# The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file:
-# of so many bytes they are a million, and 0.2 GB of memory.
+# The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file;
+# with this limit they are a million at most, and need 0.2 GB of memory.
 MOST_BYTES, MOST_LINES = 4 * 2**20, 10_000
-# All records of a few machines: of each it takes 60 kB to keep it.
+# All records of a few machines; each takes 60 kB of memory.
 MOST_KEPT = 5_000
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
 
-# --- what the lines say
+# --- the lines
 
 
 def _moment(value: str) -> str:
@@ -59,22 +59,22 @@ def _work(value: float) -> float:
 Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
 Schema = Annotated[int, Field(ge=SCHEMA, le=SCHEMA, alias="schema")]
 Reason = Annotated[str, Field(pattern=r"\S")]
-# In UTC, of this millennium and to the second, because moments are compared as text.
+# In UTC, in this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
     str, Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"), AfterValidator(_moment)
 ]
-# Operations or bytes, of a step or in a second.
+# Operations or bytes, in a step or in a second.
 Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
 
 
 class Facts(BaseModel):
-    """Anything that a file says."""
+    """Any facts in a file."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
 class Machine(Facts):
-    """What a machine is; some of these tell it from others. None for what not every system tells."""
+    """The hardware and system of a machine; some facts tell it from others. None if the system does not report one."""
 
     cpu: str
     usable_cores: Whole
@@ -94,7 +94,7 @@ class Machine(Facts):
 
 
 class Description(Facts):
-    """What a machine is, and why it cannot run a row of the tables, by profile."""
+    """The hardware of a machine, and by profile the reason why it cannot run a row of the tables."""
 
     schema_: Schema
     hardware: Machine
@@ -102,7 +102,7 @@ class Description(Facts):
 
 
 class Row(Facts):
-    """A row of the tables, as it ran: the hardware profile of that time."""
+    """A row of the tables as it ran: its hardware profile at that time."""
 
     name: Name
     label: str
@@ -117,7 +117,7 @@ class Row(Facts):
 
     @property
     def is_cpu(self) -> bool:
-        """Return whether the row is one of CPUs."""
+        """Return whether the row runs on CPUs."""
         return self.device == "cpu"
 
 
@@ -134,7 +134,7 @@ class Backend(Facts):
 
 
 class Accelerator(Facts):
-    """What the driver said of a row's device as its process began."""
+    """The driver's facts of a row's device as its process began."""
 
     name: str | None = None
     driver: str | None = None
@@ -143,7 +143,7 @@ class Accelerator(Facts):
 
 
 class Library(Facts):
-    """A library of linear algebra that was loaded, as threadpoolctl tells of it."""
+    """A loaded library of linear algebra, as threadpoolctl reports it."""
 
     internal_api: str | None = None
     version: str | None = None
@@ -151,7 +151,7 @@ class Library(Facts):
 
 
 class Start(Facts):
-    """The first line: the facts of a process. Without `backend` it never came to its first case."""
+    """The first line: the facts of a process. Without a `backend`, it ended before its first case."""
 
     schema_: Schema
     smoke: bool
@@ -168,7 +168,7 @@ class Start(Facts):
     versions: dict[str, str] = Field(default_factory=dict)
     libraries: list[Library] = Field(default_factory=list)
     environment: dict[str, str] = Field(default_factory=dict)
-    energy: dict[str, str | None] = Field(default_factory=dict)  # the reason why nothing counts joules, if it is so
+    energy: dict[str, str | None] = Field(default_factory=dict)  # the reason, if no counter of energy can be read
     ceilings: dict[str, Work] = Field(default_factory=dict)
 
 
@@ -178,11 +178,11 @@ class Result(Facts):
     Attributes
     ----------
     workload, parameters
-        What was measured; both together are its `key`.
+        The program and the size that were measured; both together are the case's `key`.
     number : int
         Which round of the case this was meant to be, from 1: with the seed it decides the data.
     source : str
-        A checksum of the workload's file, and of somebody else's program.
+        A checksum of the workload's file and, if it runs one, the outside program.
     """
 
     workload: Name
@@ -193,7 +193,7 @@ class Result(Facts):
     reason: str | None = None
     flops: Work | None = None
     traffic_bytes: Work | None = None
-    # How often each counts in a step.
+    # How often each part counts in a step.
     parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = Field(default_factory=dict)
     errors: dict[str, Annotated[float, Field(ge=0)] | None] = Field(default_factory=dict)
     warmup: Warmup | None = None
@@ -201,12 +201,12 @@ class Result(Facts):
     wall_seconds: Seconds = 0.0
     attempts: Whole = 1
     graphs: str | None = None
-    # Of an example, in each part of a step that goes on until examples are done.
+    # Mean iterations for an example, in each part of a step that iterates until all examples are done.
     iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] | None = None
 
     @property
     def key(self) -> str:
-        """Return what the case is known by."""
+        """Return the key of the case."""
         return case_key(self.workload, self.parameters)
 
     @model_validator(mode="after")
@@ -221,13 +221,13 @@ class Result(Facts):
         if self.status != "measured":
             return bool((self.reason or "").strip())
         domains = {tuple(block.joules) for block in self.blocks if block.joules}
-        # A product is a measure of the machine as well: by its operations.
+        # A product also measures the machine's peak, for which its operations must be known.
         is_counted = bool(self.flops) or self.workload != "matmul"
         return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
 
 
 def _has_parts(block: Block, weights: list[float]) -> bool:
-    """Return whether a block has as many samples of every part as of the whole step, and none takes no time."""
+    """Return whether every part has as many samples as the step, and each sample's parts take some time."""
     parts = block.part_seconds
     if len(parts) != len(weights) or any(len(part) != len(block.sample_seconds) for part in parts):
         return False
@@ -238,15 +238,15 @@ def _has_parts(block: Block, weights: list[float]) -> bool:
 
 
 def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
-    """Return what a case is known by, as a record has it: tables that ask for the same share what is measured."""
+    """Return the key of a case. Tables that ask for the same key share its measurements."""
     return json.dumps([workload, _plain_texts(dict(parameters))], sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One file, read: the facts of the process, and what it found of each case.
+    """The contents of one file: the facts of the process, and its result for each case.
 
-    `path` is below the folder of records. `skipped` are the numbers of the lines that could not be used, from 1.
+    `path` is relative to the folder of records. `skipped` are the numbers of the lines that cannot be used, from 1.
     """
 
     machine: str
@@ -261,7 +261,7 @@ class Record:
         return self.start.profile.name
 
     def places(self) -> dict[str, Result]:
-        """Return each result by the file and the line that it stands in, such as results/records/…/….jsonl:2."""
+        """Return each result by its file and line, such as results/records/…/….jsonl:2."""
         path, lines = records_folder(self.start.smoke) / self.path, (n for n in count(2) if n not in self.skipped)
         return {f"{path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
 
@@ -277,9 +277,9 @@ class Record:
 
     @property
     def library(self) -> str:
-        """Return the version of what multiplied, and where Triton's kernels ran between products, that they did.
+        """Return the library that multiplied and its version, and "triton" if Triton's kernels ran between products.
 
-        It is empty where the process never came to its first case.
+        It is empty if the process ended before its first case.
         """
         backend = self.start.backend
         if backend is None:
@@ -291,7 +291,7 @@ class Record:
 
 
 def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
-    """Return the path of a record that is not there yet, of a process that was started then (ISO 8601)."""
+    """Return the path of a new record, for a process that was `started` at that time (ISO 8601)."""
     stamp = re.sub(r"[-:]|\+.*", "", started) + "Z"
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
@@ -301,16 +301,16 @@ Model = TypeVar("Model", bound=Facts)
 
 
 class OddLine(UserError):
-    """Facts that nothing could read again, such as those of half an operation; the text says which and why."""
+    """Facts that could not be read again, such as half an operation; the text names them, with the reason."""
 
 
 def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Model:
-    """Write one line at the end of a record, through to the disk, and return what it says as it will be read.
+    """Append a line to a record, flush it to the disk, and return its facts as they will be read.
 
     Parameters
     ----------
     path : Path
-        The record; its folders are made if need be.
+        The record; its folders are created if need be.
     model : type
         `Start` for the first line, `Result` for every other one.
     line : mapping
@@ -319,7 +319,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     Raises
     ------
     OddLine
-        If nothing could read the line again.
+        If the line could not be read again.
     UserError
         If the system refuses to write it. The record is then as it was.
     """
@@ -330,7 +330,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
         raise OddLine(str(error).removeprefix(f"{path}: ")) from None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:  # what was refused must not be tried again when it is closed
+        with path.open("ab", buffering=0) as file:  # a buffer would try a refused write again when it is closed
             whole, left = file.tell(), text.encode() + b"\n"
             try:
                 while left:
@@ -348,7 +348,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
 
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
-    """Write the description of a machine, if it says anything new."""
+    """Write the description of a machine, if it differs from the file."""
     path, said = records_folder(smoke) / machine / DESCRIPTION, _plain_texts({"schema": SCHEMA, **data})
     if read_description(machine, smoke) != _parse(Description, json.dumps(said), str(path)):
         write_json(path, said)
@@ -358,7 +358,7 @@ def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> Non
 
 
 def _parse(model: type[Model], text: str, where: str) -> Model:
-    """Return what a line says; raise UserError, one line that begins with `where`, for anything else."""
+    """Return the facts of a line; raise UserError, a line that begins with `where`, if the text has other contents."""
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
@@ -377,15 +377,15 @@ def _parse(model: type[Model], text: str, where: str) -> Model:
         raise UserError(f"{where}: {f'{clip(place, 200)}: ' if place else ''}{first['msg']}") from None
 
 
-# The same keys and names stand in every record.
+# Every record has the same keys and names.
 @functools.lru_cache(maxsize=4096)
 def _plain_text(text: str) -> str:
-    """Return the text as a file has it: on one line, without what cannot be printed, no longer than any need be."""
+    """Return the text as records store it: printable, on one line, not too long."""
     return clip(printable(text), MOST_LETTERS)
 
 
 def _plain_texts(data: Any) -> Any:
-    """Return the same data with all texts as files have them: libraries and systems may say anything."""
+    """Return the data with all texts as records store them: printable, on one line, not too long."""
     if isinstance(data, str):
         return _plain_text(data)
     if isinstance(data, dict):
@@ -394,29 +394,29 @@ def _plain_texts(data: Any) -> Any:
 
 
 def is_file_of_machine(path: PurePath) -> bool:
-    """Return whether a path below a folder of records is one that a machine's file may have."""
+    """Return whether a path, relative to a folder of records, is allowed for a machine's file."""
     folders, depth = path.parts[:-1], 2 if _FILE.fullmatch(path.name) else 1 if path.name == DESCRIPTION else 0
     return 0 < depth == len(folders) and all(map(NAME.fullmatch, folders))
 
 
 def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> tuple[Record | Description, list[str]]:
-    """Return what a machine's file says, and a line for each of its lines that cannot be used.
+    """Return the contents of a machine's file, and a message for each line that cannot be used.
 
     Parameters
     ----------
     path : PurePath
-        Where it lies, below the folder of records.
+        Its path, relative to the folder of records.
     data : bytes
-        All of it. The last line of a process that was killed may be cut off.
+        Its bytes. If the process was killed, the last line may be cut off.
     smoke : bool or None
-        Whether it lies among those of tiny sizes; None if it may be of either kind.
+        Whether it lies among the files of tiny sizes; None if it may be of either kind.
     where : str
-        What lines about it begin with.
+        The beginning of messages about it.
 
     Raises
     ------
     UserError
-        If nothing of it can be used: a damaged first line, or one of another row or kind than the place says.
+        If no line can be used: the first is damaged, or belongs to another row or kind than its folder.
     """
     text = data.decode("utf-8", errors="replace")
     if path.name == DESCRIPTION:
@@ -429,9 +429,9 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
     machine, profile, _ = path.parts
     if smoke not in (None, start.smoke):
         kinds = ("smoke", "real")[:: 1 if start.smoke else -1]
-        raise UserError(f"{where}: is of the {kinds[0]} kind, and lies among the {kinds[1]} ones")
+        raise UserError(f"{where}: is a {kinds[0]} record among {kinds[1]} ones")
     if start.profile.name != profile:
-        raise UserError(f"{where}: is of the profile {start.profile.name}, and lies among those of {profile}")
+        raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
     results, skipped = [], dict[int, str]()
     for number, line in enumerate(lines, 2):
         try:
@@ -445,7 +445,7 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
 
 @functools.lru_cache(maxsize=MOST_KEPT)
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
-    """Return what a machine's file says; None, with a line, if it cannot be used. What it skips is said once."""
+    """Return the contents of a machine's file; None, with a message, if it cannot be used. Report each skip once."""
     try:
         found, lines = parse_file(
             path.relative_to(records_folder(smoke)), read_bounded(path, MOST_BYTES), smoke, str(path)
@@ -459,7 +459,7 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
 
 @functools.cache
 def _say_skipped(line: str, *_written: int) -> None:
-    """Say why something was skipped, once, though it may be read again."""
+    """Print why a file or line was skipped, once, even if it is read again."""
     print(f"respeed: skipped: {line}", file=sys.stderr)
 
 
@@ -471,45 +471,45 @@ def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
-    """Return the files of records of one machine, or of any, in the order of their names."""
+    """Return the paths of the records of one machine, or of all, in the order of their names."""
     folder = records_folder(smoke)
     found = folder.glob(f"{machine}/*/*.jsonl")
     return sorted(path for path in found if is_file_of_machine(path.relative_to(folder)))
 
 
 def read_records(smoke: bool, machine: str) -> list[Record]:
-    """Return the records of one machine in the order of their time, but for those that cannot be used."""
+    """Return the usable records of one machine, in order of time."""
     found = (_read_or_skip(path, smoke) for path in record_paths(smoke, machine))
     return in_order(one for one in found if isinstance(one, Record))
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """Sort records by when their processes were started."""
+    """Sort records by the start of their processes."""
     return sorted(records, key=lambda record: (record.start.started, record.path.name))
 
 
 def read_description(machine: str, smoke: bool) -> Description | None:
-    """Return what is known of a machine and of what it cannot run; None if nothing is that can be used."""
+    """Return the description of a machine; None if it has no usable one."""
     found = _read_or_skip(records_folder(smoke) / machine / DESCRIPTION, smoke)
     return found if isinstance(found, Description) else None
 
 
 def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
-    """Return what is known of a machine's hardware: by its description, or else by a record; nothing without both."""
+    """Return the hardware of a machine from its description, or else from a record; empty without either."""
     if description := read_description(machine, smoke):
         return description.hardware.model_dump()
     return next((record.start.machine.model_dump() for record in read_records(smoke, machine)), {})
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
-    """Return the machines that tables can show something of, by name, each with its number of records."""
+    """Return the number of records of each machine that has records or a description, by name."""
     names = sorted(folder.name for folder in records_folder(smoke).glob("*") if NAME.fullmatch(folder.name))
     counts = {name: len(read_records(smoke, name)) for name in names}
     return {name: count for name, count in counts.items() if count or read_description(name, smoke)}
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
-    """Give the records of each machine, or of `only` those, one machine at a time.
+    """Yield each machine's name and records, one machine at a time; with `only`, those machines alone.
 
     Raises UserError at the end if there are records, but none of them can be used.
     """

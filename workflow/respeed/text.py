@@ -1,7 +1,7 @@
 """Texts and numbers for people.
 
-What of a text from a file, such as a label or the name of a CPU, can be printed; significant digits, thousands, and an
-interval beside what has one; times in a unit that suits them.
+Texts from files, such as a label or the name of a CPU, without characters that cannot be printed; numbers with
+significant digits, commas and intervals; times in a unit that suits them.
 """
 
 import math
@@ -14,17 +14,17 @@ from typing import TypeGuard
 
 # A line of a message, and a text of a record, is no longer than this.
 MOST_LETTERS = 1500
-# Line and paragraph separators, and all that has no picture: control, format, private and no characters, surrogates.
+# Line and paragraph separators, and characters without a glyph: control, format, private, unassigned, surrogates.
 _NEVER = ("C", "Zl", "Zp")
 
 
 def is_unprintable(char: str) -> bool:
-    """Return whether a text of one line cannot hold the character: it has no picture, or it turns the line about."""
+    """Return whether a text of one line cannot hold the character: it has no glyph, or changes the line's direction."""
     return unicodedata.category(char).startswith(_NEVER)
 
 
 def name_unprintable(text: str) -> str | None:
-    """Return the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None if all can."""
+    """Name the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None if all can."""
     for char in filter(is_unprintable, text):
         name = "a line break" if char in "\r\n" else unicodedata.name(char, "")
         return f"U+{ord(char):04X} ({name})" if name else f"U+{ord(char):04X}"
@@ -32,26 +32,26 @@ def name_unprintable(text: str) -> str | None:
 
 
 def printable(text: str) -> str:
-    """Return the text on one line: every kind of space as a space, without what has no picture (control characters)."""
+    """Return the text on one line: any white space as a space, and no characters without a glyph."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(" " if char.isspace() else char for char in text if char.isspace() or not is_unprintable(char))
 
 
 def visible(text: str) -> str:
-    r"""Return the text on one line, with what cannot be printed written as Python does: \x1b, \u202e."""
+    r"""Return the text on one line, with Python's escapes for characters that cannot be printed: \x1b, \u202e."""
     return clip("".join(repr(char)[1:-1] if is_unprintable(char) else char for char in text))
 
 
 def clip(text: str, most: int = MOST_LETTERS) -> str:
-    """Return the text, or its beginning if it is longer than any that is meant."""
+    """Return the text, cut to `most` letters if it is longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def first_sentences(text: str, enough: int = 200) -> str:
-    """Return as many whole sentences of what a library says as are not longer than `enough` together, at least one.
+    """Return the first whole sentences of a library's message, up to `enough` letters together, but at least one.
 
-    Lines end sentences too.
+    A line break ends a sentence too.
     """
     sentences = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
     ends = accumulate(len(one) + 1 for one in sentences)
@@ -59,7 +59,7 @@ def first_sentences(text: str, enough: int = 200) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of a device's error: those after it are alike for all."""
+    """Return the type and first line of a device's error; the lines after it are the same for all errors."""
     return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
 
 
@@ -70,7 +70,7 @@ def join_words(words: list[str]) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return so many of them: "1 record", "2 records"."""
+    """Return a count in words: "1 record", "2 records"."""
     return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
@@ -84,19 +84,19 @@ def in_words(seconds: float) -> str:
 
 
 NO_INTERVAL = "(no interval)"
-# What stands where there is no number.
+# Shown in place of a missing number.
 NOTHING = "–"
 
-# Below how many seconds a time stands in which unit, and how long that is.
+# For times below so many seconds: the unit, and its length in seconds.
 _TIMES = ((1e-3, "µs", 1e-6), (1.0, "ms", 1e-3), (1000.0, "s", 1.0), (6000.0, "min", 60.0), (math.inf, "h", 3600.0))
 
 
 @dataclass(frozen=True)
 class Value:
-    """A field of a table for people: its `text`, and apart from it its `interval` (±3 %), for small type.
+    """A field of a table for people: its `text` and, in small type, its `interval` (±3 %).
 
-    Without a number, `mark` is that of the note that says why. A field of words has `kind` words or verdict, and in
-    place of the interval what is said in small type. `source` has lines for who wants to know where a number is from.
+    Without a number, `mark` refers to the note with the reason. A field of words has `kind` words or verdict, and a
+    remark in place of the interval. `source` has lines that show where a number comes from.
     """
 
     text: str = ""
@@ -107,7 +107,7 @@ class Value:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Return whether there is a number: neither None, nor NaN as tables have it."""
+    """Return whether there is a number: neither None nor NaN, which tables have for a missing one."""
     return value is not None and not math.isnan(value)
 
 
@@ -128,10 +128,10 @@ def format_number(value: float | None, digits: int = 3) -> str:
 def measured_value(
     value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
 ) -> Value:
-    """Return a number, with `unit` behind it, and its interval in per cent of it: ±3 %; empty without a number.
+    """Return a number with its `unit`, and its interval in per cent of the number: ±3 %; empty without a number.
 
     Without an interval, NO_INTERVAL is shown. An interval may reach farther on one side of the number; ± is the
-    larger of the two distances. A `bare` number has no interval: that of a smoke run, which is no measurement.
+    larger of the two distances. A `bare` number has no interval, as in a smoke run, which measures nothing.
     """
     if not is_known(value):
         return Value()
@@ -163,7 +163,7 @@ def format_whole_share(share: float) -> str:
 
 
 def format_span(values: Iterable[float], digits: int = 3) -> str:
-    """Return the smallest to the largest of some numbers: 12.9 to 72.6; one where both read the same."""
+    """Return the range of some numbers: 12.9 to 72.6; a single number if both ends read the same."""
     found = sorted(values)
     return " to ".join(dict.fromkeys(format_number(one, digits) for one in (found[0], found[-1])))
 

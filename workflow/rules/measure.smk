@@ -3,8 +3,8 @@
 
 for machine, stamp in RESPEED.stamps.items():
 
-    # What it leaves says that it came to its end; records are written case by case meanwhile, and are no rule's output.
-    # A job whose time is up leaves nothing, and is asked for again.
+    # The stamp shows that all was measured; records are written case by case meanwhile, and are no rule's output. A job
+    # whose time is up leaves no stamp, and is submitted again.
     rule:
         name:
             f"measure_{machine}"

@@ -1,8 +1,8 @@
 # The report, from data files alone: as a PDF, and as HTML by Snakemake's own report.
 
 OF_RECORDS = "respeed report {params.shown} 2>&1 | tee {log}"
-# A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would make a
-# dry run, `pdf` and --report by hand end otherwise than they do. What --config said decides which files there are.
+# A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would change
+# the end of a dry run, of `pdf` and of --report by hand. The settings of --config decide which files there are.
 PAGE = (
     f"snakemake --cores all --report {RESPEED.document}.html --report-metadata {{params.landing:q}}"
     f" --report-stylesheet {{params.style:q}} --config {{params.settings:q}}"
@@ -29,7 +29,7 @@ rule document:
         "respeed report --only pdf {params.shown} 2>&1 | tee {log}"
 
 
-# These two have no record among their inputs, so that nothing can make them measure: they report what records there are.
+# These two have no record among their inputs, so that nothing can make them measure: they report existing records.
 rule pdf:
     log:
         f"{RESPEED.results}/logs/pdf.log",

@@ -9,28 +9,28 @@ from respeed.backends._cpu import OnCpu
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
-# Whose steps it runs: NumPy's work on whatever its functions take. Without this line those of its own name, which the
-# workloads must then have: a method NAME(self, a, row) in matmul.py, say.
+# The framework whose steps it runs: NumPy's work on any arrays that its functions take. Without this line it runs steps
+# of its own name, which the workloads must then have: a method NAME(self, a, row) in matmul.py, for example.
 FRAMEWORK = "numpy"
 
 
 class Backend(OnCpu):
-    """Arrays, threads, and what a record says of the library. `respeed.backends.Backend` tells what all this is."""
+    """Arrays, threads, and the facts of a record about the library. `respeed.backends.Backend` explains each method."""
 
     framework = FRAMEWORK
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         """Set the library up, or raise NotMeasurable with the reason why it cannot run here."""
-        # The environment has said so before the library was loaded; said again for callers from Python.
+        # The environment has set this before the library was loaded; set again for callers from Python.
         self._limits = threadpool_limits(threads, user_api="blas")
         super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:
-        """Have products use so many threads."""
+        """Set the number of threads of products."""
         threadpool_limits(threads, user_api="blas")
 
     def array(self, values: Any, *, exact: bool = False) -> np.ndarray:
-        """Copy `values` to where the library has its arrays; whole numbers stay whole."""
+        """Return `values` as an array of the library; whole numbers stay whole."""
         values = np.asarray(values)
         # full, not empty: the pages are touched here, not by the first step
         out = np.full(values.shape, 0, values.dtype if values.dtype.kind in "iu" else self.host_dtype)
@@ -46,7 +46,7 @@ class Backend(OnCpu):
         return array
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of the library as it is in force."""
+        """Return the facts of a record about the library as it is in force."""
         threads = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
         return {
             "package": f"numpy {np.__version__}",

@@ -17,35 +17,35 @@ class NAME(Workload):
     Write here what is computed, and the paper, section and equation that it follows.
     """
 
-    # What a case gives: an int is at least 1; a float is any number; of a Literal["a", "b"] it is one of the texts.
-    # What has a default may be left out.
+    # The parameters of a case: an int is at least 1; a float is any number; a Literal["a", "b"] is one of its
+    # texts. A parameter with a default may be left out.
     length: int  # N
     batch: int  # B
 
-    # Leave these out where they do not hold. In which precisions does the library compute?
+    # Leave these out where they do not hold. The precisions in which the library computes.
     precisions: ClassVar = ("fp32", "fp64")
-    # No matrix product decides the result: or else the tests would plant rounded ones, which the check must see.
+    # No matrix product decides the result: otherwise tests would plant rounded products, which the check must see.
     products: ClassVar = False
-    # The library takes memory by itself: or else the tests hold a step to allocate nothing.
+    # The library allocates memory: otherwise the tests require that a step allocates nothing.
     allocates: ClassVar = True
-    # More can be said, such as what is learned (learned = ("W",)): class Workload has all of it, with a comment each.
+    # There are more, such as the learned arrays (learned = ("W",)): class Workload has all, with a comment each.
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Return all arrays by name. A step has them as attributes of `a`, on the row's device and in its precision.
 
-        Large ones are `Drawn`: they are made where they are needed, and again for the check. `Zeros(m, n)` is room for
-        what a step writes.
+        Large ones are `Drawn`: they are made where they are needed, and again for the check. `Zeros(m, n)` is an
+        array that a step writes to.
         """
         return {"x": Drawn(random, (self.batch, self.length), -1.0)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make once what no array of `arrays` is: here y, which is complex. A step that needs no such has no method."""
+        """Make once what `arrays` cannot: here y, which is complex. Leave this method out if a step needs no such."""
         import torch
 
         a.y = torch.fft.rfft(a.x)
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Do a step, as users of PyTorch write it, into arrays that are there. On a device nobody waits for it here.
+        """Do a step, as users of PyTorch write it, into arrays that exist. On a device, do not wait for it here.
 
         With a method `numpy` it runs on NumPy's rows as well, with a method `jax` on JAX's.
         """
@@ -54,9 +54,9 @@ class NAME(Workload):
         torch.fft.rfft(a.x, out=a.y)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Pair what the step left with the same in NumPy's float64, here of some signals.
+        """Pair the results of the step with the same in NumPy's float64, here of some signals.
 
-        A program that is off by more than 1e-4 of the largest number is not timed. It is looked at after the first step
+        A program that is off by more than 1e-4 of the largest number is not timed. It is checked after the first step
         and after the last: before that one, inputs are drawn anew, and `Zeros` become NaN.
         """
         rows = checked_rows(self.batch)
@@ -67,9 +67,9 @@ class NAME(Workload):
         return 2.5 * self.batch * self.length * math.log2(self.length)
 
     def traffic_bytes(self) -> float:
-        """Count the least that a step reads and writes, in fp32: x and y, once each."""
+        """Count the fewest bytes that a step reads and writes, in fp32: x and y, once each."""
         return 4.0 * self.batch * (self.length + 2 * (self.length // 2 + 1))
 
     def memory_bytes(self) -> float:
-        """Count what is kept on the device, in fp32. Without this method it is all of `arrays`."""
+        """Count the bytes kept on the device, in fp32. Without this method they are those of `arrays`."""
         return self.traffic_bytes()

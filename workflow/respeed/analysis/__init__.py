@@ -1,1 +1,1 @@
-"""From records to tidy tables: pandas DataFrames, whose columns `columns` declares."""
+"""Make tidy tables from records: pandas DataFrames, whose columns are declared in `columns`."""

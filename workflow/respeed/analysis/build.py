@@ -1,4 +1,4 @@
-"""Every tidy table at once, from the records that exist."""
+"""Make all tidy tables from the records that exist."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from respeed.records import Description, read_description, read_machines
 class Tables:
     """The tidy tables of a run, by name.
 
-    Each is a frame of the columns that `columns.toml` declares; `rounds` also has those of INSIDE.
+    Each is a frame with the columns that `columns.toml` declares; `rounds` also has the columns INSIDE.
     """
 
     papers: Mapping[str, Paper]
@@ -48,14 +48,14 @@ def make_tables(
     only: Collection[str] = (),
     count: Count | None = None,
 ) -> Tables:
-    """Read the records of all machines, or of `only` those, and derive every table of the `papers` from them.
+    """Read the records of all machines, or with `only` of those, and derive every table of the `papers` from them.
 
-    `notes` are what people note of machines, as their price; `count` counts what cases do that were not measured yet.
+    `notes` are people's notes on machines, such as a price; `count` counts the work of cases that are not measured yet.
     """
     descriptions, facts = dict[str, Description](), list[dict[str, str]]()
     frames = [read_rounds([], papers)]
     prices = {machine: one.price for machine, one in notes.items() if one.price}
-    # One machine's records at a time: a hundred machines' are gigabytes.
+    # One machine's records at a time, since those of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
         mine, description = read_rounds(records, papers), read_description(machine, smoke)
         if records or description:

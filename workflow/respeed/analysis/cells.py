@@ -18,29 +18,30 @@ from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, 
 from respeed.records import Description
 from respeed.text import counted, is_known
 
-# What a row shows of its profile, and what decides on which programs it runs.
+# The facts of a profile that tables show, and those that decide which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision", "ladder"]
-# What decides how a row ran.
+# The facts that decide how a row runs.
 DECIDING = ["backend", "device", "threads", "precision", "cpus"]
-# Why there is no time where nothing stands in the way of one.
+# The reason why a cell has no time although it can be measured.
 NOT_YET = "not measured yet"
 
 
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return what may be said of every cell that there are rounds of, a row each.
+    """Return a row for every cell that has rounds: its status and its numbers.
 
-    Its columns are those of CELL, and
+    Its columns are CELL, and
 
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
     step, step_low, step_high, step_median
-                          seconds of a step over rounds, for totals; NaN where no time may be shown
-    peak_share            the rate over the highest of a bare product on the profile
-    rounds, sessions      how many have a clean block, and in how many sessions these are
-    discarded, error, flops, traffic_bytes, threads, precision, is_cpu
-                          of its rounds, the last that tells; of all, the largest error and the sum of discarded blocks
+                          seconds of a step over rounds, for totals; NaN if no time may be shown
+    peak_share            the rate over the highest rate of a bare product on the profile
+    rounds, sessions      the number of rounds with a clean block, and of their sessions
+    flops, traffic_bytes, threads, precision, is_cpu
+                          from the last round that has them
+    discarded, error      over all rounds: the number of discarded blocks, and the largest error
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
-    causes, slowed        why blocks were discarded, and what made steps slow in the last round that tells; or empty
+    causes, slowed        why blocks were discarded, and what made steps slow in the last round that was slow; or empty
     """
     number = rounds.groupby(CELL, sort=False).ngroup()
     of_cell, timed = rounds.groupby(number), rounds[rounds["step_seconds"].notna()]
@@ -82,8 +83,8 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) -> tuple[str, str]:
-    # One wrong result is enough: a program that is right most of the time is not right. A round that could not run,
-    # for want of memory at that moment, say, is a missing round and no more.
+    # One wrong result is enough: a program that is right most of the time is not right. A round that could not run, say
+    # for lack of memory at that moment, is only a missing round.
     if "wrong" in failures:
         return "failed", failures["wrong"]
     if not cell.rounds:
@@ -92,8 +93,8 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
                 return status, failures[status]
         return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
     if cell.peak_share > MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
-        # No time is shown. That it is wrong is said only where noise is ruled out: a neighbour may have slowed the bare
-        # products of a round and not the step.
+        # No time is shown. It is called wrong only if noise is ruled out: a neighbour may have slowed the bare products
+        # of a round and not the step.
         text = f"{cell.peak_share:.0%} of the highest rate that a bare product reached here"
         if cell.share_low > MAX_PEAK_SHARE:
             return "failed", f"{text}: the time or the FLOP count is wrong"
@@ -105,9 +106,9 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
 
 
 def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return joules a step and watts of every cell, by CELL; or `energy_reason`, why no round tells them.
+    """Return joules a step and watts of every cell, by CELL; or `energy_reason`, why no round has them.
 
-    They are over the rounds that counted the same domains as the last one that tells.
+    They are over the rounds that counted the same domains as the last round with energy.
     """
     metered = rounds[rounds["joules"].notna()]
     alike = metered[metered["energy_of"] == metered.groupby(CELL)["energy_of"].transform("last")]
@@ -121,7 +122,7 @@ def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_estimate(cell: Any) -> Estimate:
-    """Return the seconds of a step, of a row of `judge_cells` that has a time."""
+    """Return the seconds of a step from a row of `judge_cells` that has a time."""
     return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
 
 
@@ -133,10 +134,10 @@ def make_cells(
     prices: Mapping[str, Price] | None = None,
     count: Count | None = None,
 ) -> pd.DataFrame:
-    """One cell for every machine, case and profile: those of `rounds`, and those that are missing, with the reason.
+    """Make a cell for every machine, case and profile: measured ones from `rounds`, and missing ones with the reason.
 
-    The cost is the seconds times the price of an hour of the whole machine, over 3600. What is expected of cases that
-    were not measured yet follows from what `count` counts.
+    The cost is the seconds times the price of an hour of the whole machine, over 3600. The expected time of a case that
+    is not measured yet follows from its work, which `count` counts.
     """
     if rounds.empty and not descriptions:
         return make_frame([], "cells")
@@ -169,7 +170,7 @@ def _asked(
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
 ) -> pd.DataFrame:
-    """Every case of every shown paper on every profile that the machine has a row of, and `why` it may be missing."""
+    """Return every case of the papers on every row of each machine, and `why` it is missing unless it was measured."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, dict[str, Any]]] = {machine: {} for machine in descriptions}
     for machine, profile, facts in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
@@ -203,7 +204,7 @@ def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
         for experiment in paper.experiments.values():
             for case in experiment.cases:
                 algorithm = experiment.algorithms.get(case.workload)
-                # The row that the case stands in, of its algorithm or of the table, is one of these backends'.
+                # Only backends of these workloads have a row with the case: of its algorithm, or of the table.
                 workloads = {case.workload} if algorithm else {other.workload for other in experiment.cases}
                 rows.append({
                     "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
@@ -219,7 +220,7 @@ def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
 
 
 def describe_work(experiment: Experiment, case: Case) -> str:
-    """Say in words what the seconds of a case are for."""
+    """Describe in words the work that the seconds of a case are for."""
     examples = case.examples or experiment.examples
     if examples or experiment.repeats:
         return f"{examples:,} examples" if examples else f"{experiment.repeats:,} steps"
@@ -230,9 +231,9 @@ def describe_work(experiment: Experiment, case: Case) -> str:
 def _profile_facts(
     ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Return the rows of one machine, by architecture and name, as their profiles' files say.
+    """Return the rows of one machine, by architecture and name, with the facts of their profiles' files.
 
-    A row is as it `ran` where its file is gone, or says something else than when the records were made.
+    A row has the facts with which it `ran` if its file is gone, or has changed since the records were made.
     """
     facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
     for name, profile in profiles.items():
@@ -248,7 +249,7 @@ def _profile_facts(
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
     """Return the published rows that a row of ours is compared with.
 
-    They are of its architecture and, where a table tells several algorithms apart, of its algorithm.
+    They are of its architecture and, in a table of several algorithms, of its algorithm.
     """
     ran_in = paper.experiments[experiment].ran_in
     return tuple(row for row in paper.rows.values() if architecture in row.beside and ran_in(algorithm, row.name))
@@ -263,9 +264,9 @@ def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
 def published_beside(
     paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
 ) -> dict[str, Any]:
-    """Return the best of the published rows that a cell is compared with, `published_row`, and its `published_seconds`.
+    """Return `published_row`, the best of the published rows that a cell is compared with, and `published_seconds`.
 
-    `work` is FLOP and bytes, at 4 bytes a number, which the seconds of a printed rate follow from.
+    `work` is FLOP and bytes, at 4 bytes a number; they turn a printed rate into seconds.
     """
     beside = rows_beside(paper, experiment, architecture, algorithm)
     row = paper.fastest(experiment, case, [one.name for one in beside])
@@ -274,7 +275,7 @@ def published_beside(
 
 
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add the published number that each cell is compared with, and the names of its row."""
+    """Add to each cell the published number that it is compared with, `label` and `is_cpu`."""
     width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
     work = pd.DataFrame({"flops": cells["flops"], "moved": cells["traffic_bytes"] * width}).astype(object)
     work = work.where(work.notna(), None)
@@ -285,7 +286,7 @@ def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.Da
     return cells.join(pd.DataFrame([best[key] for key in keys], cells.index)).assign(label=label, is_cpu=is_cpu)
 
 
-# The machine of what is the paper's own, in tables that have both.
+# The machine of the paper's own rows, in tables that have both theirs and ours.
 PAPER = "paper"
 
 
@@ -298,7 +299,7 @@ def reference(paper: Paper) -> str:
 
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
-    """Name a published row; with its algorithm, device and precision where another row has the same label."""
+    """Name a published row; with its algorithm, device and precision if another row has the same label."""
     alike = [other for other in paper.rows.values() if (other.label, other.package) == (row.label, row.package)]
     if len(alike) == 1:
         return row.label
@@ -306,7 +307,7 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
 
 
 def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Facts of profiles by name; behind a label that several have stands the profile's name."""
+    """Return the facts of profiles by name; a label that several profiles have is followed by the profile's name."""
     seen = Counter(facts["label"] for facts in profiles.values())
     return {
         name: {**facts, "label": f"{facts['label']} ({name})" if seen[facts["label"]] > 1 else facts["label"]}
@@ -315,13 +316,13 @@ def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:
-    """Mark a ratio of numbers in different precisions: fp32 over fp64. Empty where they are the same, or not known."""
+    """Mark a ratio of numbers in different precisions: fp32 over fp64. Empty if they are the same, or not known."""
     others = [one for one in base if one and row and one != row]
     return f"{row} over {' and '.join(others)}" if others else ""
 
 
 def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | None]:
-    """Return a cell's time and its interval in a table's unit. Of a rate, the ends of the interval change places."""
+    """Return a cell's time and its interval in a table's unit. For a rate, the ends of the interval are swapped."""
     value, low, high = (
         unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None
         for seconds in (cell.seconds, cell.seconds_low, cell.seconds_high)
@@ -330,7 +331,7 @@ def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | 
 
 
 def words_of_unit(experiment: Experiment) -> str:
-    """Say what the numbers of a table are: seconds for 1,000,000 examples, milliseconds a step, examples a second."""
+    """Describe the numbers of a table: seconds for 1,000,000 examples, milliseconds a step, examples a second."""
     name = experiment.unit.name
     if experiment.unit.counted:
         return name

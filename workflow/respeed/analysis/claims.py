@@ -1,7 +1,7 @@
-"""results/tables/claims.csv: what a paper claims, and whether it holds on each machine.
+"""results/tables/claims.csv: the claims of papers, and whether they hold on each machine.
 
-A claim is about ratios: the seconds of our row beside the published rows `over`, by those of our row beside `row`. Each
-test says in which band they must lie:
+A claim is about ratios: the seconds of our row for the published rows `over`, over the seconds of our row for `row`.
+Each test has a band in which they must lie:
 
     each          within the rounding of the printed number
     faster        above 1
@@ -11,8 +11,7 @@ test says in which band they must lie:
     growth        the last above the first, and none clearly below one before it
     mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
 
-An interval lies inside, above or below its band, or it leaves that open. A number settles nothing that its interval
-leaves open.
+An interval lies inside, above or below its band, or partly in it: then the claim is left open, whatever the number.
 """
 
 import itertools
@@ -48,15 +47,15 @@ NOT_SETTLED = "not settled"
 NOT_TESTABLE = "not testable here"
 VERDICTS = (REPRODUCED, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABLE)
 
-# What a case is without that the smoke preset, say, has not.
+# The reason for a case that has no cells, as in a smoke run.
 NOT_MEASURED = "nothing of the paper's sizes was measured"
-# A program that moves so much of what a plain copy of the same session does is bound by memory. A copy is timed on
-# another number of arrays, and its best time counts: sums of long vectors were seen at 0.84 to 1.2.
+# A program that moves its bytes at this share of a plain copy's rate is bound by memory. A copy is timed on another
+# number of arrays, and its best time counts: sums of long vectors were seen at 0.84 to 1.2.
 NEAR_COPY = 0.8
-# So near the ideal, the number of threads say, nobody would speak of a limit.
+# At this share of the ideal, such as the number of threads, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
 
-# Why a case is not settled whose interval is narrow enough, and why those of one printed column are not.
+# Why a case with a narrow interval is not settled, and why several cases of one printed column are not.
 LEFT_OPEN = "its interval leaves it open"
 EITHER = "larger if one was run, smaller if another, and it is not known which"
 
@@ -69,13 +68,13 @@ Verdict = tuple[str, str]
 
 @dataclass(frozen=True)
 class Compared:
-    """One case of a claim, and what came out.
+    """One case of a claim, with its printed number and ours.
 
-    `words` is what people call the case, `column` the printed one that it answers, `text` what is printed there, and
-    `rounding` how far that may be off, relative to it; a claim that names no number has none. `pairs` are our cells, a
-    row and its base, of a mean several pairs; `here` is their ratio and `rounds` those of the cell that has fewest.
-    Without a ratio `here` is NaN, `missing` says why, and `may_come` if that is only disturbed or not measured yet.
-    `ideal` is what a claim about a limit is held against.
+    `words` is the case's heading and `column` its printed column. `published` is the number there, `text` its text, and
+    `rounding` its relative error, if the claim names numbers. `pairs` are our cells, a row and its base; a mean has
+    several pairs. `here` is their ratio, and `rounds` the smaller number of rounds of the two. Without a ratio, `here`
+    is NaN, `missing` is the reason, and `may_come` is true if a cell is only disturbed or not measured yet. `ideal` is
+    the ratio that a claim about a limit is compared with.
     """
 
     case: str
@@ -103,14 +102,14 @@ class Compared:
 
     @property
     def open(self) -> str:
-        """What its interval still needs to be settled; empty where it is."""
+        """Return what is missing for a settled interval; empty if it is settled."""
         return what_is_missing(self.here, self.rounds)
 
     def place(self, least: float = 1.0) -> str:
         """Return where the interval lies: inside, above or below the band, or open.
 
-        The band is the printed number as far as it was rounded, or all from `least` on where none is printed. An
-        interval that meets a printed number is inside if it is narrow: a wide one would meet anything near.
+        The band is the printed number with its rounding, or everything from `least` on if none is printed. An interval
+        that meets a printed number is inside only if it is narrow, as a wide one would meet any number near it.
         """
         if self.published is None:
             return "inside" if self.here.is_above(least) else "below" if self.here.is_below(least) else "open"
@@ -122,17 +121,17 @@ class Compared:
 
 
 def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
-    """Judge a claim from all of its cases; those that have no time are named in the reason."""
+    """Judge a claim from all of its cases; the reason names cases without a time."""
     absent = [one for one in compared if not one.is_measured]
     fewest = min((one.rounds for one in compared if one.is_measured), default=0)
     measured = [replace(one, rounds=fewest) for one in compared if one.is_measured]
-    # Between which sizes a crossover lies, the ends decide.
+    # A crossover is decided by the first and the last case.
     needed = absent if not measured else [one for one in (compared[0], compared[-1]) if one in absent]
     if not measured or (claim.test == "crossover" and needed):
         whys = dict.fromkeys(one.missing for one in needed) if not measured else [_name(needed[0])]
         return _untested(needed), "; ".join(whys) or NOT_MEASURED
     kind, why = RULES.get(claim.test, judge_all)(measured)
-    # A case without a time may yet make the claim fail. Of several cases that answer one printed column, one that is
+    # A case without a time may yet make the claim fail. If several cases stand for one printed column, one that is
     # reproduced is enough.
     answered = {one.column for one in measured if one.published and one.place() == "inside"}
     absent = [one for one in absent if one.column not in answered or claim.test != "each"]
@@ -142,22 +141,22 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
 
 
 def judge_case(claim: Claim, one: Compared) -> Verdict:
-    """Judge what one case alone says."""
+    """Judge one case of a claim by itself."""
     if not one.is_measured:
         return _untested([one]), one.missing
     if claim.test == "crossover":
         kind = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}[one.place()]
         return kind, (one.open or "near 1") if kind == NOT_SETTLED else ""
-    # Of growth a case alone has its printed number, or none: then on which side of 1 it is.
+    # One case cannot grow: it is judged by its printed number, or without one, by the side of 1 on which it lies.
     kind, why = (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
     return kind, why.removeprefix(f"{one.name}: ")
 
 
 def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
-    """Judge a claim that says the same of every case, or names a number for each.
+    """Judge a claim that states the same for every case, or a number for each.
 
-    What is larger in some and smaller in others has another trend, whatever the open ones turn out to be. Of what is
-    left, one open case leaves the claim open; but one below settles a claim that all are above something.
+    If some cases are larger and others smaller, the trend is another, whatever becomes of open cases. Otherwise one
+    open case leaves the claim open, except that one case below refutes a claim that all are above a bound.
     """
     is_numbered = measured[0].published is not None
     answers = Counter(one.column for one in measured)
@@ -190,17 +189,17 @@ def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
 
 
 def _place_of_alternatives(found: Collection[str]) -> str:
-    """Return the place of cases of which one was published, and it is not known which: one that is inside is enough."""
+    """Return the place of cases that stand for one printed column: one case inside is enough."""
     return next((place for place in ("inside", "open") if place in found), min(found) if len(found) == 1 else "open")
 
 
 def judge_growth(measured: Sequence[Compared]) -> Verdict:
     """Judge whether a number grows from case to case, as the published one does.
 
-    It grows if the last interval lies above the first, and each step is known: up, or level. Level are two settled
-    numbers of which the second is at most 10 % below the first. The trend is not reproduced if one is further below any
-    before it, and its interval below that one's; or if the last cannot be told from the first and is at most 10 % above
-    it, both settled. Of one case nothing can be said.
+    It grows if the last interval lies above the first, and each step is known to go up or to be level: two settled
+    numbers, the second at most 10 % below the first. The trend is not reproduced if a number is more than 10 % below an
+    earlier one, and its interval below the earlier interval; or if first and last are settled, the last interval does
+    not lie above the first, and the last number is at most 10 % above it. With one case, the claim is not settled.
     """
     first, last = measured[0], measured[-1]
     if first is last:
@@ -225,7 +224,7 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
     """Judge whether ratios begin below 1 and end above it.
 
-    They are larger, or smaller, if both ends lie on one side of 1.
+    The verdict is larger, or smaller, if both ends lie above, or below, 1.
     """
     first, last = measured[0], measured[-1]
     if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
@@ -241,7 +240,7 @@ def judge_crossover(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_limited(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether each ratio is above 1, and one clearly below its ideal; the reason says which share is reached."""
+    """Judge whether each ratio is above 1, and one clearly below its ideal; the reason has the shares of the ideal."""
     kind, why = judge_all(measured)
     if kind != REPRODUCED:
         return kind, why.replace("slower", "no faster")
@@ -254,12 +253,12 @@ def judge_limited(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_memory(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether a program moves its bytes nearly as fast as a copy; the number is its share of the copy's rate."""
+    """Judge whether a program moves its bytes nearly as fast as a copy; ratios are shares of the copy's rate."""
     kind, why = judge_all(measured, NEAR_COPY)
     return kind, "something else than the memory limits it" if kind == SMALLER else why
 
 
-# The rules of tests that look at all cases together; `judge_all` is that of all others.
+# The rules of tests that look at all cases together; all other tests use `judge_all`.
 RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
     "growth": judge_growth,
     "crossover": judge_crossover,
@@ -277,7 +276,7 @@ def _name(absent: Compared) -> str:
 
 
 def _by_reason(whys: Mapping[str, str]) -> str:
-    """Return each reason once, behind the cases that it is of."""
+    """Return each reason once, after the names of the cases that it applies to."""
     of: dict[str, list[str]] = defaultdict(list)
     for name, why in whys.items():
         of[why].append(name)
@@ -285,11 +284,11 @@ def _by_reason(whys: Mapping[str, str]) -> str:
 
 
 def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a row for every machine and claim, then one for each of its cases (where it has several).
+    """Make a row for every machine and claim and, if it has several cases, a row for each of them.
 
-    Of a claim about several cases, `published_low` and `published_high` are the range of what was printed,
-    `speedup_low` and `speedup_high` that of our intervals, and `speedup` is missing. `published` and `here` are the
-    same as texts for people ("12.9x to 72.6x"). Of a claim about memory the numbers are shares of what a copy moves.
+    For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
+    `speedup_low` and `speedup_high` the range of our intervals, and `speedup` is missing. `published` and `here` have
+    these numbers as texts for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
     rows = []
     for machine, paper, claim, tables in _on_machines(cells, papers):
@@ -308,7 +307,7 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
     Returns
     -------
     list of (rounds, cells)
-        About how many rounds would settle it, if numbers stay as they are, and the cells that need them.
+        For each claim, about how many rounds would settle it if numbers stay as they are, and the cells to measure.
     """
     found = []
     for _, paper, claim, tables in _on_machines(cells, papers):
@@ -322,7 +321,7 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
 
 
 def _rounds_needed(one: Compared) -> float:
-    """Return the rounds for an interval of ±10 %; at least one more than there are."""
+    """Return how many rounds make an interval of ±10 %; at least one more than there are."""
     return max(one.rounds + 1, one.rounds * ((one.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
 
 
@@ -361,13 +360,13 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict
 
 
 def say_published(compared: Sequence[Compared]) -> str:
-    """Return the printed numbers for people, from the smallest to the largest; of 10 and 10.0 one."""
+    """Return the range of the printed numbers for people; equal ones, such as 10 and 10.0, count as one."""
     printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
     return _range(list({format_speedup(value): text for value, text in printed}.values()))
 
 
 def _here(claim: Claim, measured: Sequence[Compared]) -> str:
-    """Return our numbers for people: from the smallest to the largest, with the widest of their intervals."""
+    """Return the range of our numbers for people, with the widest of their intervals."""
     if not measured:
         return ""
     say = format_whole_share if claim.test == "memory" else format_speedup
@@ -384,10 +383,10 @@ def _range(texts: list[str]) -> str:
 
 
 def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> list[Compared]:
-    """Compare every case of the claim, on the machine whose cells these are, by table.
+    """Compare every case of the claim on one machine, given its cells by table.
 
-    Of a claim that names numbers these are the cases that one was published of; of one about memory the last. A mean
-    is one, of all cases of its claims.
+    A claim that names numbers has the cases with a printed number; a claim about memory, only the last case; a mean is
+    one case, made of all cases of its claims.
     """
     if claim.of:
         members = [paper.claims[name] for name in claim.of]
@@ -398,7 +397,7 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
     numbered = claim.test in ("each", "growth")
     words = experiment.column_words()
-    # A total is no size among sizes: only what is said of every case is said of it too.
+    # A total is no size among sizes: only claims about every case are about it, too.
     no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
     names = [case for case in words if case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
@@ -416,7 +415,7 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
 
 
 class _Missing(Exception):
-    """Why one of the rows that a claim is about is not there."""
+    """The reason why a row that a claim is about is missing."""
 
     def __init__(self, reason: str, may_come: bool = False) -> None:
         super().__init__(reason)
@@ -440,7 +439,7 @@ def _compare_case(claim: Claim, paper: Paper, one: Compared, cells: Cells, sampl
 def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
     """Return the mean of the cases of several claims, by the titles of their tables, as one case.
 
-    Of all that was published the paper's mean is; so without any of them here there is none.
+    The paper's mean is over all printed cases; so if one of them is missing here, there is no mean of ours.
     """
     every = [one for found in parts.values() for one in found]
     printed = [Estimate(one.published) for one in every if one.published]
@@ -469,13 +468,13 @@ def _share_of_copy(row: Any) -> Estimate:
 
 
 def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
-    """Return the fastest of our rows beside the claim's `row` in a case, and the one that it is compared with.
+    """Return our fastest row for the claim's `row` in a case, and its base.
 
-    That is the fastest beside `over`; or the same row in the case `over_case`; or, of a claim without either, itself.
+    The base is our fastest row for `over`; or the same row in the case `over_case`; or without either, the row itself.
 
-    Only programs that answer a published row count: of several algorithms the paper's own for that row; rows in its
-    precision where such were measured, or else in fp32. Of two CPU rows both are of one package, so that the claim is
-    about cores and not about libraries.
+    Only rows that are compared with the published row count: of several algorithms, the one that it ran; in its
+    precision if such rows were measured, or else in fp32. Two CPU rows are of one package, so that the claim is about
+    cores and not about libraries.
     """
     mine = [cell for cell in cells if cell.case == case]
     if not mine:
@@ -498,18 +497,18 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     for row, base in itertools.product(fast, slow):
         if not row.is_cpu or row.package == base.package:
             return row, base
-    raise _Missing(f"no row of {fast[0].package} answers {' or '.join(claim.over)}")
+    raise _Missing(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
 
 
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
-    """Return the cells with a time beside the published rows `names`, the fastest first."""
+    """Return the cells that have a time and are compared with the published rows `names`, the fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     theirs = {paper.rows[name].precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
     if not any(cell.seconds for cell in alike):
         alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
     if not alike:
-        raise _Missing(f"no hardware profile here answers the paper's row {' or '.join(names)}")
+        raise _Missing(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
     timed = [cell for cell in alike if cell.seconds]
     if not timed:
         absent = next(filter(_may_come, alike), alike[-1])
@@ -523,17 +522,17 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
 
 
 def _may_come(cell: Any) -> bool:
-    """Return whether it has no time only because it was disturbed, or not measured yet."""
+    """Return whether the cell has no time only because it was disturbed, or not measured yet."""
     return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
 
 
 def _row_of(cell: Any) -> tuple[str, str]:
-    """Return the row of its table: how it ran and, where the table tells algorithms apart, which."""
+    """Return what identifies the cell's row in its table: the profile, and the label, which names the algorithm."""
     return cell.profile, cell.label
 
 
 def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
-    """Return a number as it was printed, where it was: the paper's speedups are over its fastest CPU row."""
+    """Return a claim's number: as printed if the paper prints it over the same row, else computed; ~ if inferred."""
     if value is None:
         return ""
     printed = paper.printed_speedup(claim.experiment, case, claim.row)
@@ -547,9 +546,9 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
 
 
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
-    """Count what came out of a paper on a machine: the claims by verdict, and the cells whose interval is narrow.
+    """Describe a paper's results on a machine: claims by verdict, and how many cells have a narrow interval.
 
-    The second text is empty where no cell has a time.
+    The second text is empty if no cell has a time.
     """
     mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
     if not (mine["seconds"] > 0).any():

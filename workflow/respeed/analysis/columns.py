@@ -1,6 +1,6 @@
-"""Every tidy table, results/tables/<name>.csv, as `columns.toml` declares it.
+"""The tidy tables, results/tables/<name>.csv, as `columns.toml` declares them.
 
-Here are the dtypes of its frame, how its file is written and read, and docs/tables.md, which is made by
+This module has the dtypes of their frames, writes and reads their files, and makes docs/tables.md:
 
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
@@ -22,9 +22,9 @@ from respeed.errors import UserError
 from respeed.paths import write_text
 from respeed.text import printable
 
-# A number in a tidy table: more digits than any measurement has, fewer than a float prints.
+# Digits of a number in a tidy table: more than any measurement has, fewer than a float prints.
 DIGITS = 9
-# What a spreadsheet takes for the beginning of a formula.
+# A spreadsheet takes a text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")
 
 
@@ -32,8 +32,8 @@ FORMULA = ("=", "+", "-", "@")
 class Column:
     """One column of a table.
 
-    `kind` is text, number, count (a whole number) or flag. `empty` says what an empty field means; it is "" where no
-    field is empty.
+    `kind` is text, number, count (a whole number) or flag. `empty` is the meaning of an empty field, or "" if no field
+    may be empty.
     """
 
     kind: str
@@ -43,14 +43,14 @@ class Column:
 
     @property
     def dtype(self) -> str:
-        """Of the frame. A missing number is NaN, a missing text is ""; a count that may be missing is nullable."""
+        """Return its dtype in the frame. A missing number is NaN, a missing text ""; a count may be nullable."""
         count = "Int64" if self.empty else "int64"
         return {"text": "str", "number": "float64", "count": count, "flag": "bool"}[self.kind]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A tidy table: what a row is, which columns tell rows apart, and all columns in their order, by name."""
+    """A tidy table: the meaning of a row, its key columns, and all columns in order, by name."""
 
     row: str
     key: tuple[str, ...]
@@ -86,7 +86,7 @@ TABLES = _declared()
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the declared columns of the table, in order, each in its dtype.
 
-    A missing text is "", and a count that must not be missing is 0. Raises KeyError if a column is not there.
+    A missing text becomes "", and a missing count that may not be missing 0. Raises KeyError if a column is missing.
     """
     table = TABLES[name]
     missing = {"str": "", "int64": 0}
@@ -95,18 +95,18 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """Make a table of rows, each by the names of its columns; of no rows an empty one."""
+    """Make a table from rows, each a mapping of columns to values; without rows it is empty."""
     return apply_dtypes(pd.DataFrame(list(rows), columns=list(TABLES[name].columns), dtype=object), name)
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Yield the rows: attributes are named as the columns, and None, not NaN, where a number is missing."""
+    """Yield the rows, with attributes named as the columns; a missing number is None, not NaN."""
     row = _row_of(tuple(map(str, frame.columns)))
     return itertools.starmap(row, _values(frame))
 
 
 def _values(data: pd.DataFrame | pd.Series) -> list[Any]:
-    """Those of a column, or of each row, as Python has them; None where one is missing."""
+    """Return the values of a column, or of each row, as Python objects; None where one is missing."""
     values = data.to_numpy(dtype=object, copy=True)
     values[data.isna().to_numpy()] = None
     found: list[Any] = values.tolist()
@@ -126,7 +126,7 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame without its index.
 
-    Numbers have nine digits, no spreadsheet computes a text, and a field is empty where a number is missing.
+    Numbers have nine digits, a missing number is an empty field, and no text looks like a formula to a spreadsheet.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -136,12 +136,12 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Every table by its name, as `respeed report` wrote it. UserError if one is not there."""
+    """Read every table that `respeed report` wrote, by name; UserError if one is missing."""
     return {name: load_table(name, folder) for name in TABLES}
 
 
 def load_table(name: str, folder: Path) -> pd.DataFrame:
-    """<folder>/<name>.csv in its dtypes. UserError if it is not there."""
+    """Read <folder>/<name>.csv with its dtypes; UserError if it is missing."""
     table, path = TABLES[name], folder / f"{name}.csv"
     if not path.exists():
         raise UserError(
@@ -153,7 +153,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
 
 
 def _fields(column: pd.Series) -> list[Any]:
-    """Return what a file has for the values of a column. A text of many rows is made once; counts and flags stay."""
+    """Return the values of a column as the file has them. Equal texts are converted once; counts and flags stay."""
     values = _values(column)
     if isinstance(column.dtype, pd.StringDtype):
         shown = {value: _plain(value) for value in set(values)}
@@ -162,9 +162,9 @@ def _fields(column: pd.Series) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number with nine digits, or a text without what cannot be printed.
+    """Return a number with nine digits, or a text without characters that cannot be printed.
 
-    A text that a spreadsheet would compute begins with an apostrophe, which makes it a text there.
+    A text that a spreadsheet would compute gets an apostrophe before it, which keeps it a text there.
     """
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
@@ -201,7 +201,7 @@ one of texts. A text that a spreadsheet would compute has an apostrophe before i
 
 
 def describe_tables() -> str:
-    """docs/tables.md: what every row and column of every table is."""
+    """Return docs/tables.md: the meaning of every row and column of every table."""
     text = INTRODUCTION
     for name, table in TABLES.items():
         text += f"\n## {name}.csv\n\n{table.row} Key: {', '.join(table.key)}.\n\n"

@@ -1,4 +1,4 @@
-"""Rounds beside others of the same cells: what became faster or slower beyond its interval."""
+"""Compare two sets of rounds of the same cells: which cells became faster or slower beyond their intervals."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from respeed.machine import machine_slug
 from respeed.model import Paper
 from respeed.records import read_records, recorded_machines
 
-# Git prints so many letters of a commit.
+# Git prints this many letters of a commit.
 COMMIT_LETTERS = 7
 SPEEDUP = ("speedup", "speedup_low", "speedup_high")
 
@@ -27,23 +27,23 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
     Parameters
     ----------
     name : str
-        The source is a machine that has records here. Behind the last @ stands the number of a session, a day such as
+        The source is a machine that has records here. After the last @ comes the number of a session, a day such as
         2026-11-20, or a commit, whole or as git prints it.
     smoke : bool
-        Whether the records are those of tiny sizes.
+        Whether to take the records of tiny sizes.
     papers : mapping
-        The papers whose cells are of interest.
+        The papers whose cells are compared.
 
     Returns
     -------
     DataFrame
-        The table of rounds, with the numbers that sessions have in the whole source, and a column `source`. Of a case
-        that was measured in several ways, the last of these records count.
+        The table of rounds, with sessions numbered over the whole source, and a column `source`. If these records have
+        measured a case in several ways, only the latest way counts.
 
     Raises
     ------
     UserError
-        There is no such source, or nothing of that time in it.
+        There is no such source, or it has no rounds of that time.
     """
     source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
     source = source or load_config().machine or machine_slug()
@@ -65,8 +65,8 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
 def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]) -> dict[str, Any]:
     """Compare every cell that both sides measured, as a document for JSON.
 
-    A speedup is the seconds of A over those of B, with an interval at `RATIO_LEVEL`. Where both have rounds in the same
-    sessions of one source, these are compared; if not, the interval includes what sessions differ by.
+    A speedup is the seconds of A over those of B, with an interval at `RATIO_LEVEL`. If both have rounds in the same
+    sessions of one source, these are compared; if not, the interval includes the spread between sessions.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
 
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
-    """Return what the rounds of a side are of."""
+    """Return the sources, sessions, commits, libraries, times and number of the rounds of a side."""
     names = ("source", "machine", "session", "commit", "library")
     several = {name: sorted({*rounds[name]} - {""}) for name in names}
     return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}

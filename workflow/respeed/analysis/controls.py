@@ -1,7 +1,7 @@
 """Controls: steps of the same product, once and several times, whose times must have the ratio of their work.
 
-Where two products do not take twice as long as one, or the same product another time when it is measured again,
-something else than the work decides what is timed. Then no time of that machine can be trusted.
+If two products do not take twice as long as one, or the same product takes another time when it is measured again, the
+times depend on something else than the work. Then no time of that machine can be trusted.
 """
 
 from collections import Counter
@@ -16,18 +16,18 @@ from respeed.text import format_share, format_speedup
 
 # The workload of all controls.
 CONTROL = "repeated_product"
-# So near the ratio of the work the ratio of times must be, relative to it. A step costs something beside its products,
-# and as much in each case.
+# How far the ratio of times may be from the ratio of work, relative to it. A step costs something besides its products,
+# and the same in each case.
 NEAR = 0.01
 AGREES, OPEN, FAILED = "agree", "open", "failed"
 
 
 def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str, str]]:
-    """Yield the verdict on every control that has a time, and which one took how many times as long as the first case.
+    """Yield the verdict on every control that has a time, with its name and its ratio to the first case.
 
-    A control is compared with the first case of its table on the same row. An interval outside of work (1 ± `NEAR`)
-    fails; one that is not, and no wider than ±10 %, agrees. Intervals are such that of a machine without fault one
-    control fails in at most 5 % of reports (Bonferroni).
+    A control is compared with the first case of its table on the same row. It fails if its interval lies outside
+    work (1 ± `NEAR`); otherwise it agrees if the interval is at most ±10 %. On a machine without fault, a control fails
+    in at most 5 % of reports (Bonferroni).
     """
     controls = cells[(cells["algorithm"] == CONTROL) & (cells["seconds"] > 0)]
     for machine, mine in controls.groupby("machine", sort=False):
@@ -44,14 +44,14 @@ def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str,
 
 
 def say_failed(cells: pd.DataFrame, samples: Samples) -> str:
-    """Say which control failed on which machine, and what came out; empty where none did. One of many is enough."""
+    """Describe the first control that failed, with its machine and ratio, and count the others; empty if none did."""
     failed = [text for verdict, text in judge_controls(cells, samples) if verdict == FAILED]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
 
 
 def count_controls(cells: pd.DataFrame, samples: Samples) -> str:
-    """Count how many controls agree with their work, which are open, and which failed; empty without any."""
+    """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
     found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
     return f"Controls (twice the work, twice the time; the same work, the same time): {found}." if found else ""

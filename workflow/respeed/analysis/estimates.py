@@ -1,8 +1,8 @@
 """Estimate seconds and ratios from rounds, with intervals: Student's and Welch's t on trimmed logarithms.
 
 Noise multiplies, so all sums are of logarithms, and the interval of an inverse is the inverse of the interval. From 8
-rounds on an eighth is trimmed from either end, since now and then a round is slow and nothing shows why. Rounds of one
-session (one stretch of measuring) share the machine's speed at that time: they are compared within it, and what differs
+rounds on an eighth is trimmed from either end, since now and then a round is slow for no visible reason. Rounds of one
+session (one stretch of measuring) share the machine's speed at that time: they are compared within it, and the spread
 between sessions is a component of variance of its own.
 
 References
@@ -23,36 +23,35 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-# Confidence of one look at a cell and at a ratio. What is wide is measured again and looked at a second time, which
-# leaves the lucky narrow ones alone: both looks together then hold 95 and 97 %.
+# Confidence of one look at a cell and at a ratio. Wide intervals are measured again and looked at a second time, while
+# narrow ones, narrow by luck at times, stay: both looks together hold 95 and 97 %.
 CELL_LEVEL, RATIO_LEVEL = 0.96, 0.98
-# From so many rounds on, one of them is trimmed from either end.
+# From this number of rounds on, an eighth is trimmed from either end.
 TRIM = 8
 # Clean rounds that an interval needs.
 FEWEST_ROUNDS = 3
-# A cell whose interval reaches at most so far from its number, relative to it, is settled: that one of two such cells
-# is 1.25 times as fast as the other is beyond doubt, and the tables are about factors of 2 to 70. The interval itself
-# is printed beside every number.
+# A cell is settled if its interval reaches at most this far from its number, relative to it: then a factor of 1.25
+# between two such cells is beyond doubt, and the tables are about factors of 2 to 70. Every number is printed with its
+# interval.
 SETTLED_MARGIN = 0.1
-# The precision of what rows are compared with in tables. A row of another is compared, but is no base.
+# The precision of the rows that others are compared with in tables. A row in another precision is never the base.
 FULL_PRECISION = "fp32"
-# A row this many times slower than the fastest is no rival for the first place: noise does not reach so far.
+# A row this many times slower than the fastest is no rival for the first place: noise is smaller.
 RIVAL = 1.5
-# How far the speed of a machine moves from one session to another, as a standard deviation of logarithms, where it was
-# not seen: pairs of runs on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for one of two (the
-# root of the mean square, over the root of 2). It counts like what so many sessions more than one would tell; those
-# that there are add to it.
+# The prior for the spread of a machine's speed between sessions, as a standard deviation of logarithms: pairs of runs
+# on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each (the root of the mean square, over
+# the root of 2). It has these degrees of freedom; measured sessions add theirs.
 SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
 
-# Of one cell: the seconds of a step in each of its rounds, by session.
+# The seconds of a cell's step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
-# Cells that one process measured together: of each, by name, the seconds by process.
+# Cells that one process measured together: for each name, the seconds by process.
 Rounds = Mapping[str, Mapping[Any, float]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; `low` and `high` are None where there are too few rounds for one."""
+    """A number with its interval; `low` and `high` are None if there are too few rounds for one."""
 
     value: float
     low: float | None = None
@@ -82,12 +81,12 @@ class Estimate:
         return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
 
     def columns(self, name: str) -> dict[str, float | None]:
-        """Return the columns of tables: <name>, <name>_low and <name>_high."""
+        """Return the three columns of a table: <name>, <name>_low and <name>_high."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 class _Mean(NamedTuple):
-    """A mean of logarithms, its variance, and the degrees of freedom of that; NaN where nothing tells the variance."""
+    """A mean of logarithms, its variance, and the variance's degrees of freedom; NaN if the variance is unknown."""
 
     mean: float
     variance: float
@@ -105,8 +104,8 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
     Returns
     -------
     Estimate
-        exp of the weighted mean over sessions of the trimmed means of logarithms. There is no interval of fewer than
-        `FEWEST_ROUNDS` rounds, nor where no session has two.
+        exp of the weighted mean over sessions of the trimmed means of logarithms. There is no interval with fewer than
+        `FEWEST_ROUNDS` rounds, or if no session has two.
     """
     rounds = [np.log(one) for one in sessions.values()]
     sizes = np.array([len(one) for one in rounds])
@@ -125,7 +124,7 @@ def estimate_cells(values: pd.Series, groups: pd.Series, sessions: pd.Series | N
     Returns
     -------
     DataFrame
-        A row a group with `value`, `low` and `high`; NaN where there is no interval.
+        A row for each group, with `value`, `low` and `high`; NaN if there is no interval.
     """
     by_group: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     days = np.zeros(len(values)) if sessions is None else sessions
@@ -141,21 +140,21 @@ def estimate_ratio(
 ) -> tuple[Estimate, bool]:
     """Estimate the seconds of `base` over those of `row`.
 
-    Where both were measured in the same sessions, those are compared, each within itself; the weight of a session is
-    m n / (m + n), m and n its rounds of either, as least squares have it. Where they share none (two machines, or two
-    days), or too few rounds, all rounds are compared, and the interval also covers what sessions differ by.
+    Sessions that both share are compared, each within itself; by least squares, a session has the weight m n / (m + n),
+    with m and n rounds of the two. Without shared sessions (two machines, or two days), or with too few rounds in them,
+    all rounds are compared, and the interval also covers the spread between sessions.
 
     Parameters
     ----------
     base, row : the seconds of each round, by session
     level : confidence of the interval
-    one_machine : whether both are of one machine; the sessions of two are never the same
+    one_machine : whether both are of one machine; two machines share no session
 
     Returns
     -------
     Estimate, bool
-        The ratio, by Welch's t on logarithms, and whether it is from the same sessions. There is no interval where
-        either has fewer than `FEWEST_ROUNDS` rounds.
+        The ratio, by Welch's t on logarithms, and whether it is from shared sessions. There is no interval if either
+        has fewer than `FEWEST_ROUNDS` rounds.
     """
     shared = [session for session in base if session in row and one_machine]
     ends = [[np.log(one[session]) for session in shared or one] for one in (base, row)]
@@ -175,10 +174,10 @@ def estimate_ratio(
 
 
 def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: float = CELL_LEVEL) -> Estimate:
-    """Estimate the sum of the seconds of several cells, over that of others if any.
+    """Estimate the sum of the seconds of several cells, over the sum of other cells if there are any.
 
-    The cells of a group were measured by one process: what slows a round slows all of them. So the variance of a group
-    is over its rounds, whichever of its cells were clean in each; groups vary apart from each other.
+    The cells of a group were measured by one process, and whatever slows a round slows all of them. So the variance of
+    a group is over its rounds, whichever of its cells were clean in each; groups are independent.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     Returns
     -------
     Estimate
-        The sum of the cells' own locations. There is no interval where a cell has fewer than `FEWEST_ROUNDS` rounds.
+        The sum of the cells' own locations. There is no interval if a cell has fewer than `FEWEST_ROUNDS` rounds.
 
     References
     ----------
@@ -204,16 +203,16 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
-    """Estimate the mean of ratios, each from cells of its own, as independent.
+    """Estimate the mean of ratios, each from other cells, as if independent.
 
-    With h the half-width of a ratio's interval and H that of the mean's, both of logarithms::
+    With h the half-width of a ratio's interval and H the half-width of the mean's, both of logarithms::
 
         geometric     m = exp(1/n sum of log v)    w = 1 / n
         arithmetic    m = 1/n sum of v             w = v / sum of v    (the delta method)
         H^2 = sum of (w h)^2
 
-    Each h is by a t of its own degrees of freedom, so that H is a little wide. What slows all ratios of a session alike
-    is not in it.
+    Each h is by a t of its own degrees of freedom, so that H is a little wide. H does not cover a disturbance that
+    changes all ratios of a session alike.
 
     Parameters
     ----------
@@ -223,7 +222,7 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     Returns
     -------
     Estimate
-        There is no interval where one of the ratios has none.
+        There is no interval if one of the ratios has none.
     """
     v = np.array([one.value for one in values])
     mean = float(np.exp(np.log(v).mean()) if kind == "geometric" else v.mean())
@@ -235,7 +234,7 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:
-    """Widen the interval of an estimate by what the sessions of these cells differ by."""
+    """Widen the interval of an estimate by the spread between the sessions of these cells."""
     if estimate.low is None or estimate.high is None:
         return estimate
     between = _between([[np.log(one) for one in cell.values()] for cell in cells], level)
@@ -244,7 +243,7 @@ def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) ->
 
 
 def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
-    """Return what an interval of ±10 % still needs; empty where it is there. `failures` say why rounds have no time."""
+    """Return what is missing for an interval of ±10 %, or "". `failures` are the reasons of rounds without a time."""
     if estimate.margin is None:
         clean = "1 clean round" if rounds == 1 else f"{rounds} clean rounds"
         return "; ".join([f"{clean}; an interval needs {FEWEST_ROUNDS}", *failures])
@@ -256,7 +255,7 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
 
 
 def level_among(rivals: int) -> float:
-    """Return the confidence at which one of so many rows may be called slower than the one that came out fastest.
+    """Return the confidence at which one of several rival rows may be called slower than the fastest of them.
 
     A row is falsely called slower only if one of the others beats it by luck: by Bonferroni's inequality at most half
     of 1 - confidence for each of them.
@@ -265,15 +264,15 @@ def level_among(rivals: int) -> float:
 
 
 def level_of_each(tests: int) -> float:
-    """Return the confidence of each interval of so many, of which in at most 5 % of reports any misses its truth.
+    """Return the confidence of each of several intervals, so that any misses its truth in at most 5 % of reports.
 
-    By Bonferroni's inequality it is 1 - (1 - `RATIO_LEVEL`) / tests.
+    By Bonferroni's inequality, it is 1 - (1 - `RATIO_LEVEL`) / tests.
     """
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
 
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
-    """Return what may be said of a ratio, and why not more: "faster" only of an interval that excludes 1."""
+    """Return the verdict on a ratio and its reason: "faster" or "slower" only if the interval excludes 1."""
     if estimate.margin is None:
         return "unproven", "too few rounds for an interval"
     if estimate.is_above(1):
@@ -294,7 +293,7 @@ def _trimmed_mean(logs: np.ndarray) -> _Mean:
 
 
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
-    """Return the weighted mean over sessions; its variance is from the spread about each session's own mean."""
+    """Return the weighted mean over sessions, with the variance of rounds about the mean of their session."""
     found = [_trimmed_mean(one) for one in sessions]
     means, variances, freedoms = (np.array(column) for column in zip(*found, strict=True))
     sizes = np.array([len(one) for one in sessions])
@@ -313,7 +312,7 @@ def _welch(means: Sequence[_Mean]) -> float:
 
 
 def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
-    """Return the half-width that sessions add to cells, each a list of sessions; 0 of a single session."""
+    """Return the half-width from the spread between sessions; each cell is a list of sessions. 0 for one session."""
     if sum(map(len, cells)) == 1:
         return 0.0
     squares, freedom, share = 0.0, SESSION_FREEDOM, 0.0
@@ -336,9 +335,9 @@ def _interval(found: _Mean, level: float, between: float, rounds: int) -> Estima
 
 
 def _sum(groups: Sequence[Rounds]) -> tuple[float, list[_Mean]]:
-    """Return the sum of all cells' locations, and what each group adds to the mean of its logarithm and its variance.
+    """Return the sum of all cells' locations, and the share of each group in it, with its variance.
 
-    With n rounds of cell c, its share w of the whole, and d its logarithms less their mean, the variance of a group is
+    For a cell with n rounds, the share w of the sum, and the logarithms less their mean d, the variance of a group is
     R / (R - 1) sum over its R rounds of (sum over cells of w d / n)^2.
     """
     values = [{name: estimate_values([*cell.values()]).value for name, cell in group.items()} for group in groups]

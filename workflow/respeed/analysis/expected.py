@@ -1,11 +1,11 @@
-"""What a cell should take, before it is measured: a bound by the rates of its row, and why a time is far from it.
+"""The expected time of a cell: a bound by the rates of its row, and the reason why a measured time is far from it.
 
     t >= max(FLOP / F, bytes / B)
 
-FLOP and bytes are those that the workload counts, F is the highest rate of a bare product and B that of a copy, both on
-the same row of the same machine, and so in its precision and on its threads. For a workload of products that nobody can
-count beforehand, such as sparse coding, there is no bound: its bytes alone say too little. The bound is of the whole
-step: the parts of the workloads that have parts are limited by the same side, and a sum over them is at most 1 % more.
+The workload counts FLOP and bytes. F is the highest rate of a bare product and B the rate of a copy, both on the same
+row of the same machine, and so in its precision and on its threads. A workload of products whose FLOP cannot be counted
+beforehand, such as sparse coding, has no bound, as its bytes alone bound too little. The bound is for the whole step:
+in workloads with parts, the same side limits all parts, and a sum over them is at most 1 % more.
 
 References
 ----------
@@ -27,22 +27,22 @@ from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
 from respeed.records import case_key
 from respeed.text import format_share, measured_time
 
-# No program is faster than the product it is made of, but for the noise of both. Convolutions are: their operations are
-# counted as direct ones, and libraries choose Winograd's or FFTs, which do fewer.
+# No program is faster than the products in it, except by noise. Convolutions may be: their operations are counted as
+# direct ones, and libraries choose Winograd's or FFTs, which do fewer.
 MAX_PEAK_SHARE = 1.05
 CONVOLUTIONS = ("convnet", "convnet_replicas")
-# A time of more than so many bounds wants a reason.
+# A time above this many times its bound gets a reason.
 SLOW = 3.0
-# A step with a smaller bound is nothing but calls, of which the bound says nothing.
+# A step with a smaller bound consists of calls, which the bound does not cover.
 LEAST_SECONDS = 1e-6
 # A step has a dozen calls or launches, which take some microseconds each.
 SHORT_SECONDS = 5e-5
-# A step that moves less may find its arrays in caches, which no copy of the sheet does.
+# A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
-# As many discarded blocks, relative to all, are no accident.
+# More discarded blocks than this share of all are no accident.
 MANY_DISCARDED = 1 / 3
 
-# FLOP and bytes of a step, each NaN where nobody can count them, by the key of the case.
+# FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
 Counts = Mapping[str, tuple[float, float]]
 UNCOUNTED = (math.nan, math.nan)
 Count = Callable[[Sequence[Case]], Counts]
@@ -54,28 +54,28 @@ def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gb
     Parameters
     ----------
     flops, traffic_bytes : float or array
-        The work, in FLOP and bytes; what is not known is NaN, and counts as none.
+        The work, in FLOP and bytes; an unknown number is NaN, and counts as 0.
     peak_gflops, bandwidth_gbytes : float or array
         F in GFLOP/s and B in GB/s.
 
     Returns
     -------
     float or array
-        Seconds; NaN where a rate is not known.
+        Seconds; NaN if a rate is not known.
     """
     flops, traffic_bytes = np.nan_to_num(flops), np.nan_to_num(traffic_bytes)
     return np.maximum(flops / (peak_gflops * 1e9), traffic_bytes / (bandwidth_gbytes * 1e9))
 
 
 def has_bound(workload: str, flops: float) -> bool:
-    """Return whether the counts of a workload bound its time: not if its FLOP are unknown, and products its work."""
+    """Return whether the counts of a workload bound its time: not if it consists of products with unknown FLOP."""
     return flops > 0 or not workloads()[workload].products
 
 
 def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) -> pd.DataFrame:
     """Add `expected_seconds` and `unexpected` to the cells of `make_cells`.
 
-    A cell that is still due has the rates that other cases of its row have shown, and what `count` counts.
+    A cell that `is_due`, not measured yet, has the rates of other cases of its row, and the work that `count` counts.
     """
     rates = cells.groupby(["machine", "profile"])[["peak_gflops", "bandwidth_gbytes"]].transform("max")
     work = cells[["flops", "traffic_bytes"]].copy()
@@ -97,11 +97,11 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
 
 
 def explain(cell: Any) -> str:
-    """Return why a cell's time is below its bound or above three times it, beyond its interval: the likeliest reason.
+    """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    It is empty where the time is as expected, or has no bound or no interval. Of a slow cell, what its records tell
-    comes first, then its size and what another row tells. Convolutions are never called too fast; what computes faster
-    than a bare product has no time at all.
+    It is empty if the time is as expected, or has no bound or no interval. For a slow cell, causes in its records come
+    first, then its size and a comparison with another row. Convolutions are never called too fast; other cells that
+    compute faster than a bare product have no time at all.
     """
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):

@@ -1,4 +1,4 @@
-"""What each machine is, by its description and the provenance of its records: facts.csv."""
+"""The facts of each machine, from its description and its records: facts.csv."""
 
 import functools
 import statistics
@@ -14,14 +14,14 @@ from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
 from respeed.records import Description, Record
 
-# Facts that may be others from round to round without the machine being another.
+# Facts that may change from round to round on the same machine.
 OF_ROUNDS = {
     "cpu_quota": "CPU quota",
     "frequency_governor": "CPU governor",
     "accelerator_driver": "accelerator's driver",
     "system": "system",
 }
-# Between values: some of them are lists with commas.
+# Separates values, since some of them are lists with commas.
 SEPARATOR, UNKNOWN = "; ", "unknown"
 
 
@@ -32,10 +32,10 @@ def describe_machine(
     description: Description | None,
     price: Price | None = None,
 ) -> list[dict[str, str]]:
-    """Return a machine's rows of facts.csv; where it has no records, its description's alone.
+    """Return a machine's rows of facts.csv; without records, from its description alone.
 
-    `records` are in the order of their time, `rounds` are what they say of tables. What differs from process to process
-    has all values that occurred.
+    `records` are in order of time, and `rounds` are made from them. A fact that differs between processes has all
+    values that occurred.
     """
     facts = [record.start.machine.model_dump() for record in records]
     facts = facts or ([description.hardware.model_dump()] if description else [])
@@ -87,10 +87,9 @@ def _say_price(price: Price) -> str:
 
 
 def _values(fact: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct values of a fact as they are written.
+    """Return the distinct values of a fact, as texts.
 
-    Those that are written alike are one: what a kernel leaves of the memory after its own start differs by some bytes
-    from boot to boot.
+    Values with the same text count as one: the memory that a kernel leaves differs by some bytes from boot to boot.
     """
     absent = UNKNOWN if fact in FIELDS else "none"
     show = "{:g} CPUs".format if fact == "cpu_quota" else functools.partial(show_field, fact)
@@ -98,7 +97,7 @@ def _values(fact: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _libraries(records: Iterable[Record]) -> list[str]:
-    """Those that multiplied, or shared the work among threads: openblas 0.3.30 (SkylakeX)."""
+    """Return the libraries that multiplied, or shared work among threads: openblas 0.3.30 (SkylakeX)."""
     found = set()
     for record in records:
         for library in record.start.libraries:
@@ -109,7 +108,7 @@ def _libraries(records: Iterable[Record]) -> list[str]:
 
 
 def _devices(records: Iterable[Record]) -> list[str]:
-    """Return what each device was as its processes began: multiprocessors, power limit, driver."""
+    """Return the facts of each device as its processes began: multiprocessors, power limit, driver."""
     found: dict[str, None] = {}
     for device, torch in ((record.start.accelerator, record.start.backend) for record in records):
         texts = [f"{torch.multiprocessors} multiprocessors"] if torch and torch.multiprocessors else []
@@ -124,7 +123,7 @@ def _devices(records: Iterable[Record]) -> list[str]:
 
 
 def _plain_steps(records: Iterable[Record]) -> list[str]:
-    """Return whose steps a device ran operation by operation, since they could not be captured as a graph, and why."""
+    """Return the cases whose steps could not be captured as a graph, and so ran operation by operation, and why."""
     cases: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for record in records:
         for result in record.results:
@@ -135,7 +134,7 @@ def _plain_steps(records: Iterable[Record]) -> list[str]:
 
 
 def _between_products(records: Iterable[Record]) -> list[str]:
-    """Return what fused the work between products on each row of a device, or why nothing did."""
+    """Return the compiler that fused the work between products on each row of a device, or why there was none."""
     found: dict[str, None] = {}
     for record in records:
         fused_by = record.start.backend and record.start.backend.elementwise
@@ -145,7 +144,7 @@ def _between_products(records: Iterable[Record]) -> list[str]:
 
 
 def _clocks(records: Iterable[Record]) -> list[str]:
-    """At which clock each row on a device ran, and why at no higher one, as the device said after its blocks."""
+    """Return the clock of each row on a device, and why it was not higher, from the device's readings after blocks."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for record in records:
         blocks = (block for result in record.results for block in result.blocks)
@@ -166,10 +165,10 @@ def _clocks(records: Iterable[Record]) -> list[str]:
 
 
 def _profiles(records: Iterable[Record]) -> dict[str, str]:
-    """Return by label what multiplied on each profile, as the measuring process found it.
+    """Return the software of each profile by label, as the measuring processes found it.
 
-    That is library, kernel, threads, precision and the largest error of a checked step. Later records replace earlier
-    ones.
+    It has library, kernel, threads, precision and the largest error of a checked step. The label, threads and precision
+    are those of the last record.
     """
     by_profile: dict[str, list[Record]] = defaultdict(list)
     for record in records:

@@ -1,6 +1,6 @@
-"""What a paper's claims would come to on hardware that is not here: speedups of bounds, by data sheets.
+"""Predict a paper's claims for hardware that is not here: ratios of bounds, from data sheets.
 
-Nothing of this was measured, is written to a table, or stands beside a measured number.
+Predictions are not measured, are written to no table, and are never shown with a measured number.
 """
 
 import math
@@ -18,15 +18,15 @@ from respeed.inputs.machines import Datasheet
 from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 from respeed.records import case_key
 
-# Bytes of a number as a data sheet's GB/s count them. (What is measured here counts at least 4, on both sides.)
+# Bytes of a number for a data sheet's GB/s. (Measured rates count at least 4 bytes, on both sides.)
 BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
-# GFLOP/s of a product by precision, and GB/s of the memory, of each architecture that published rows are of.
+# GFLOP/s of a product by precision, and GB/s of the memory, for each architecture of published rows.
 Rates = Mapping[str, tuple[Mapping[str, float], float]]
 UNMEASURED = Samples(make_frame([], "rounds"))
 
 
 def rates_of(cpu: Datasheet) -> Rates:
-    """Return the rates of one core of a CPU, which has all of its memory, and of all cores."""
+    """Return the rates of one core of a CPU, with the bandwidth of the whole CPU, and of all cores."""
     one = {precision: rate / cpu.cores for precision, rate in cpu.gflops.items()}
     return dict(zip(CPU_ARCHITECTURES, ((one, cpu.gbytes), (cpu.gflops, cpu.gbytes)), strict=True))
 
@@ -41,16 +41,16 @@ def measured_rates(cells: pd.DataFrame) -> Rates:
 
 
 def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[str, Any]]:
-    """Yield for each claim of a paper the speedups that it would come to.
+    """Yield the predicted speedups of each claim of a paper.
 
-    A speedup is that of two bounds, of the fastest base over the row, each in the precision of the published row and of
-    the algorithm that it ran. Only claims of a GPU over a CPU have one. A mean is of all its claims, or there is none.
+    A speedup is the bound of the fastest base over the bound of the row, each in the precision of the published row and
+    for the algorithm that it ran. Only claims of a GPU over a CPU have one. A mean needs all speedups of its claims.
 
     Yields
     ------
     dict
-        What the claim `says`, the `lowest` and `highest` speedup or None, of how many `cases` it is known, of how many
-        `all_cases`, and what is `published`.
+        The claim in words, `says`; the `lowest` and `highest` speedup, or None; the number of `cases` with a speedup,
+        and of `all_cases`; and the `published` numbers.
     """
     counts = count([case for one in paper.experiments.values() for case in one.cases])
     for claim in paper.claims.values():
@@ -64,7 +64,7 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
 
 
 def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[float]:
-    """Return the speedups that a claim of a GPU over a CPU would come to, by case; NaN of one that none is known of."""
+    """Return the predicted speedups of a claim of a GPU over a CPU, by case; NaN for a case without one."""
     if claim.of:
         every = [one for name in claim.of for one in _predict(paper.claims[name], paper, rates, counts)]
         return [estimate_mean([Estimate(one) for one in every], claim.mean).value]
@@ -78,9 +78,9 @@ def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[f
 
 
 def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: Rates, counts: Counts) -> float:
-    """Return the least seconds of a published row in a case, at these rates; NaN where its work or a rate is not known.
+    """Return the least seconds of a published row in a case, at these rates; NaN if its work or a rate is not known.
 
-    Of several algorithms that the row may have run it is the fastest one's.
+    If the row may have run several algorithms, the fastest counts.
     """
     row, table = paper.rows[name], paper.experiments[experiment]
     precision, (gflops, gbytes) = row.precision or FULL_PRECISION, rates.get(row.beside[-1], ({}, math.nan))

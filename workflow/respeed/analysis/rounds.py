@@ -1,7 +1,7 @@
 """Rounds: a frame with a row for each round of each case that a table shows, made from records, judged block by block.
 
-A result is known by its workload and parameters; every table that asks for these shows it. The thresholds of blocks are
-those of today, not of the day of the record: a better judgement needs no new measurement.
+A result belongs to every table that asks for its workload and parameters. Blocks are judged by today's thresholds, not
+those of the day of the record: a better judgement needs no new measurement.
 """
 
 import math
@@ -20,24 +20,24 @@ from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, quiet_p
 from respeed.records import Record, Result, case_key, in_order
 from respeed.text import join_words
 
-# What tells cells apart in the frame of rounds.
+# The columns that identify a cell in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that rounds.csv has not: how many blocks were discarded by each cause, the row as it ran, and
-# what made its steps slow though it discards no block.
+# Columns of the frame that are not in rounds.csv: how many blocks were discarded by each cause, the row as it ran, and
+# the cause of slow steps that discards no block.
 INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
-# The workload that is one dense product: what it reaches is what the row's hardware and library can.
+# The workload of one dense product: its rate is the most that the row's hardware and library reach.
 BARE_PRODUCT = "matmul"
-# Seconds. A machine that nothing was measured on for so long may be another by then: other neighbours, clocks, heat.
+# Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
 # A device whose clock is below this share of its highest one is slow for that reason.
 LOW_CLOCK = 0.8
 
-# A row on so many threads, of one version of its library, in one session: its probes and products compare.
+# Session, profile, threads and library of a row: probes and products are compared within these.
 ProbedRow = tuple[int, str, int, str]
-# Seconds of all reference probes of a row in a session, by what they are compared with.
+# Seconds of all reference probes of a row in a session, by the group in which they are compared (`probed_as`).
 Probes = dict[str, list[float]]
-# What tells the measurements of a case apart, of which the latest counts.
+# What tells measurements of a case apart; the latest counts.
 Measurement = tuple[Any, ...]
 
 
@@ -53,15 +53,15 @@ class CellKey(NamedTuple):
 
 
 def key_of(cell: Any) -> CellKey:
-    """Where the rounds of a row of the table of cells are found."""
+    """Return the key of a row of the table of cells."""
     return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
 
 
 def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Return the rounds of each machine in the order of their time; columns as `columns.toml` has them, and INSIDE.
+    """Return the rounds of each machine in order of time, with the columns of `columns.toml`, and INSIDE.
 
-    Of a case measured in several ways (other threads, another version of its library), the latest counts. Rounds are
-    numbered within each cell. `step_seconds` and `step_seconds_median` are NaN where no block is clean.
+    If a case was measured in several ways (other threads, another version of its library), only the latest counts.
+    Rounds are numbered within each cell. `step_seconds` and `step_seconds_median` are NaN if no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -78,9 +78,9 @@ def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.Da
 
 
 def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
-    """Return the mean seconds a step of the rounds of each cell, by when the process of each was started.
+    """Return the mean seconds of a step in each round of each cell, by the start of the round's process.
 
-    Their numbers would not tell which rounds of two cells one process measured: it may have lost one of them.
+    The numbers of rounds do not show which rounds of two cells one process measured, as it may have lost one of them.
     """
     timed = rounds[rounds["step_seconds"].notna()]
     columns = (timed[name].tolist() for name in [*CELL, "started", "step_seconds"])
@@ -91,7 +91,7 @@ def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
 
 
 def probes_of(records: Iterable[Record]) -> Probes:
-    """Collect the reference probes of records of one row and session."""
+    """Collect the times of the reference probes in records of one row and session."""
     probes: Probes = defaultdict(list)
     for record in records:
         for result in record.results:
@@ -101,10 +101,10 @@ def probes_of(records: Iterable[Record]) -> Probes:
 
 
 def probed_as(key: str, *, is_cpu: bool) -> str:
-    """Return with what the probes of a case are compared.
+    """Return the group in which the probes of a case are compared.
 
-    Those of a row of CPUs with those of all its cases; a device's with those of the same case alone: what a device just
-    did decides its clock, so that after heavy work all probes are slow.
+    A CPU row has one group for all its cases; a device has one for each case, since its last work decides its clock, so
+    that all probes after heavy work are slow.
     """
     return "" if is_cpu else key
 
@@ -114,17 +114,17 @@ def _probed(session: int, record: Record) -> ProbedRow:
 
 
 def _ceilings_by_row(numbered: Iterable[tuple[int, Record]]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Return the highest rate of a bare product and that of a copy, of each row with its threads and library.
+    """Return the highest rates of a bare product and of a copy, for each row with its threads and library.
 
-    Of a product it is the median over the rounds of a session of its best in a round, as the highest of all rises with
-    their number; then the highest of all products and sessions.
+    For each product and session, it is the median over rounds of the best rate in a round, as a maximum over rounds
+    would rise with their number; then the highest of all products and sessions.
     """
     rates: dict[ProbedRow, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for session, record in numbered:
         found = rates[_probed(session, record)]
         for name, rate in record.start.ceilings.items():
             found[name].append(rate)
-        # The squares of the matmul ladder may be larger than what each process can afford.
+        # Measured products may be larger than those that every process can afford to time.
         for result in record.results:
             if result.workload == BARE_PRODUCT and result.blocks and result.flops:
                 seconds = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
@@ -143,7 +143,7 @@ def _rows(
     homes: Mapping[str, Sequence[tuple[str, str, str]]],
     papers: Mapping[str, Paper],
 ) -> Iterator[dict[str, Any]]:
-    """Yield those of one machine; each with the ceilings of its row."""
+    """Yield the rounds of one machine, each with the ceilings of its row."""
     rows: dict[ProbedRow, list[Record]] = defaultdict(list)
     for session, record in numbered:
         rows[_probed(session, record)].append(record)
@@ -176,17 +176,14 @@ def _rows(
 
 
 def _measurement(record: Record, result: Result) -> Measurement:
-    """Return what tells one measurement of a case from another: threads, the row, timing, and another's program."""
+    """Return what tells measurements of a case apart: threads, the row's settings, and an outside program."""
     row = record.start.profile
     program = result.source if "program" in result.parameters else ""
     return record.start.threads, row.backend, row.device, row.precision, row.cpus or None, program
 
 
 def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measurement, str, str]]:
-    """Return of each case on a row the measurement that was gone on with last.
-
-    Beside it are the version of the library and the source of the workload that were last tried.
-    """
+    """Return the latest measurement of each case on a row, with its library's version and its workload's source."""
     latest: dict[tuple[str, str], tuple[Measurement, str, str]] = {}
     for record in records:
         for result in record.results:
@@ -197,11 +194,11 @@ def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measuremen
 
 
 def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result) -> bool:
-    """Return whether a result is of that measurement.
+    """Return whether a result belongs to the latest measurement.
 
-    Another version of the library is another one: its rounds are not drawn from the same distribution. A process that
-    never started cannot say its version: it is a missing round. What failed or was wrong counts as long as its program
-    is the one that was tried last.
+    Another version of the library makes another measurement, as its rounds have another distribution. A process that
+    never started has no version: it is a missing round. A failed or wrong result counts as long as its program is the
+    one that was tried last.
     """
     measurement, library, source = latest
     is_same = _measurement(record, result) == measurement and record.library in ("", library)
@@ -211,8 +208,8 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
 def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
     """Return one case of a round.
 
-    `quiet_probe_seconds` is the reference probe of the undisturbed machine, `steady` what a device reports of the case
-    throughout the session.
+    `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the reasons that a
+    device reports throughout the session.
     """
     start, blocks = record.start, result.blocks
     is_timed = result.status == "measured"
@@ -251,7 +248,7 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
 
 
 def low_clock(blocks: Iterable[Block]) -> str:
-    """Return at which share of its highest clock a device ran, and why, if that is below LOW_CLOCK; else empty."""
+    """Return the share of its highest clock at which a device ran, and why, if it is below LOW_CLOCK; else empty."""
     readings = [
         block.device[-1] for block in blocks if block.device and {"sm_mhz", "highest_sm_mhz"} <= {*block.device[-1]}
     ]
@@ -261,7 +258,7 @@ def low_clock(blocks: Iterable[Block]) -> str:
 
 
 def count_causes(causes: Mapping[str, int]) -> str:
-    """Why blocks were discarded, the most frequent first: page faults in 3, clocks throttled in 1."""
+    """List why blocks were discarded, the most frequent cause first: page faults in 3, clocks throttled in 1."""
     return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
 
 
@@ -289,9 +286,9 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
 
 
 def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None) -> dict[str, Any]:
-    """Return the joules of a step, of all domains together, and its watts; or why the `clean` blocks say nothing.
+    """Return the joules of a step, over all domains, and its watts; or why the `clean` blocks have none.
 
-    `weights` is how often each part of a step counts in one, `why_not` what the record says of absent counters.
+    `weights` is how often each part counts in a step, `why_not` the record's reason why no counter could be read.
     """
     if why_not:
         return {"energy_reason": why_not}
@@ -313,7 +310,7 @@ def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: s
 
 
 def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
-    """Split the records of one machine, in the order of their time, into sessions.
+    """Split the records of one machine, in order of time, into sessions.
 
     A session ends where nothing is measured for longer than PAUSE.
     """
@@ -328,12 +325,12 @@ def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
 
 
 def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
-    """Return the records of one machine in the order of their time, each with the number of its session, from 0."""
+    """Return the records of one machine in order of time, each with the number of its session, from 0."""
     return [(number, record) for number, mine in enumerate(split_sessions(records)) for record in mine]
 
 
 def current_session(records: Iterable[Record], now: str) -> tuple[list[Record], int]:
-    """Return the records of the session that goes on `now` (ISO 8601), and how many sessions there were before it."""
+    """Return the records of the session that is going on `now` (ISO 8601), and the number of sessions before it."""
     sessions = split_sessions(records)
     ended = max((one.began + one.wall_seconds for one in sessions[-1]), default=-math.inf) if sessions else -math.inf
     mine = sessions.pop() if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []

@@ -1,12 +1,11 @@
-"""Cells together: one over another, and the sum of a table.
+"""Several cells together: speedups, and the sum of a table.
 
-Two cells make a ratio, the seconds of the base over those of the row, in one place: `Samples.ratio`. What is compared
-with what are the tables made here:
+Only `Samples.ratio` makes the ratio of two cells: the seconds of the base over those of the row. The tables made here:
 
-    speedups.csv   every cell over the fastest CPU row in fp32 of its machine and case, as papers have it; or of a table
-                   of one precision, in that
-    machines.csv   of each case the fastest row in fp32 of each machine, over that of the fastest machine
-    cells.csv      of a table whose cases add up, a case more: their total
+    speedups.csv   every cell over the fastest CPU row of its machine and case, in fp32, as papers have it, or in the
+                   table's one precision
+    machines.csv   for each case, the fastest row in fp32 of each machine over the fastest machine's
+    cells.csv      one more case if a table's cases add up: their total
 """
 
 import math
@@ -43,9 +42,9 @@ OTHER_SESSION = "compared with rounds of another session"
 
 
 class Samples:
-    """What the rounds of every cell took.
+    """The times of the rounds of every cell.
 
-    Of these, and here alone, several cells together get an interval. A cell is a row of the table of cells.
+    Only here do several cells together get an interval. A cell is a row of the table of cells.
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
@@ -58,17 +57,17 @@ class Samples:
             self._by_session[CellKey(*cell)][session].append(seconds)
 
     def by_session(self, cell: Any) -> Sessions:
-        """Return the median seconds a step of its rounds, by session: for speeds."""
+        """Return the median seconds of a step in each round of the cell, by session: for speeds."""
         return self._by_session[key_of(cell)]
 
     def keys_of(self, cell: Any) -> list[CellKey]:
-        """Return whose rounds a cell has: its own, or of a total those of its parts."""
+        """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
         return [key_of(one) for one in self._parts.get(key_of(cell), [cell])]
 
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
-        """Estimate t_base / t_cell, and say whether it is from rounds of the same sessions.
+        """Estimate t_base / t_cell, and return whether it is from rounds of the same sessions.
 
-        Of two machines it never is.
+        Two machines never have the same sessions.
         """
         if key_of(cell) in self._parts:
             over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
@@ -77,7 +76,7 @@ class Samples:
         return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
 
     def total(self, total: CellKey, parts: list[Any]) -> Estimate:
-        """Estimate the seconds of several cells together, and remember them as the parts of that total."""
+        """Estimate the seconds of several cells together, and remember the cells as the parts of that total."""
         self._parts[total] = parts
         return self.sum(parts)[0]
 
@@ -86,8 +85,8 @@ class Samples:
     ) -> tuple[Estimate, bool]:
         """Estimate the seconds of several cells together, over those of others if there are any.
 
-        Say also whether all are from one session, or both sides from the same ones. Where they are not, what sessions
-        differ by is in the interval.
+        Return also whether all are from one session, or both sides from the same sessions. If not, the interval covers
+        the spread between sessions.
         """
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
@@ -95,7 +94,7 @@ class Samples:
         return (found if is_within else add_sessions(found, days, confidence)), is_within
 
     def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[str, float]]]:
-        """Return the mean seconds of each cell by process: a mapping for each row, whose processes measured all."""
+        """Return the mean seconds of each cell by process, in a mapping for each row, as its processes measure all."""
         groups: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
         for cell in cells:
             means = self._by_process[key_of(cell)]
@@ -106,14 +105,14 @@ class Samples:
 
 
 def times_the_work(base: Any, cell: Any) -> float:
-    """Return how much more of what the table's unit counts a step of the cell does than one of the base; 1 if none."""
+    """Return the work of a step of the cell over that of the base, as the table's unit counts it; 1 if uncounted."""
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
 def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add to every table whose cases add up a case more on each row that runs them: their sum.
+    """Add a total to every table whose cases add up, on each row that runs them: the sum of the cases.
 
-    Without a time of each case a total has none, and `reason` names the first that is missing.
+    If a case has no time, the total has none, and `reason` names the first such case.
     """
     totals = []
     for paper in papers.values():
@@ -162,17 +161,17 @@ def _total_key(total: Mapping[str, Any]) -> CellKey:
 
 
 def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
-    """Compare every cell with the base, which is the fastest of those that may be it and agree in `by`.
+    """Compare every cell with its base: the fastest of the cells with the same `by` that `may_be_base`.
 
-    The best of several cells that are equally good is the luckiest: its rivals are compared with more confidence, so
-    that each is falsely called slower in at most 5 %.
+    Of several equally fast cells, a lucky one seems the fastest: its rivals are compared with more confidence, so that
+    each is falsely called slower in at most 5 %.
 
     Returns
     -------
     DataFrame
         base_machine, base_algorithm, base_profile; speedup, speedup_low, speedup_high, confidence: seconds of the base
-        over those of the cell; verdict (base, what may be said of the speedup, or none without a base or seconds) and
-        reason; together: whether it is from rounds of the same sessions.
+        over those of the cell; verdict (base, the verdict on the speedup, or none without a base or seconds) and
+        reason; together: whether the speedup is from rounds of the same sessions.
     """
     best = cells[may_be_base & cells["seconds"].notna()].groupby(by)["seconds"].idxmin()
     base = cells[by].join(best.rename("base"), on=by)["base"]
@@ -206,7 +205,7 @@ def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[s
 def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """Return the cells, each compared with the fastest CPU row of its machine and case in the table's precision.
 
-    That is fp32 where the table says none.
+    The precision is fp32 if the table has none.
     """
     tables = zip(cells["paper"], cells["experiment"], strict=True)
     own = [papers[paper].experiments[table].precision or FULL_PRECISION for paper, table in tables]
@@ -215,7 +214,7 @@ def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mappin
 
 
 def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a speedup for every cell. A row of another precision than the table's has one, and is no base."""
+    """Make a speedup for every cell. A row in another precision than the table's has a speedup, but is no base."""
     compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
     columns = ["published", "published_precisions"]
@@ -230,9 +229,9 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
-    """Return the paper's own speedup, over its fastest row of `over`, by default of its CPU rows.
+    """Return the paper's own speedup of `row` over its fastest row of `over`, by default of its CPU rows.
 
-    It is what the printed numbers make, or else the printed speedup, which is over the fastest CPU row.
+    It follows from the printed numbers, or else it is the printed speedup, which is over the fastest CPU row.
     """
     over = over or paper.cpu_rows
     made = paper.speedup(experiment, case, row, over)
@@ -243,8 +242,7 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
     """Return the published speedup of the best row that the cell is compared with, and a mark.
 
-    The mark says that the speedup is across precisions.
-    Where rows print nothing but speedups, it is that of the first.
+    The mark has the precisions of both sides if they differ. If rows have only printed speedups, the first counts.
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
@@ -259,8 +257,8 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
 def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """Compare machines: a row for every machine and case that more than one of them measured.
 
-    It has the fastest machine's seconds over its own, of each the fastest row in fp32. A machine that cannot be told
-    apart from the fastest shares the first place.
+    It has the fastest machine's seconds over its own, each on its fastest row in fp32. A machine whose interval
+    includes 1 shares the first place.
     """
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]

@@ -1,4 +1,4 @@
-"""The way of one number: what ran, its rounds, the line of the record behind each, and what was made of them."""
+"""Trace one number: the program that ran, its rounds, the line of the record behind each, and the statistics."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ from respeed.model import Experiment
 from respeed.records import Record
 from respeed.text import measured_value
 
-# What the command adds to the rounds that there are: as many as an interval needs.
+# The rounds that the command adds to the existing ones: as many as an interval needs.
 MORE_ROUNDS = 3
 
 
@@ -27,7 +27,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
     Parameters
     ----------
     cells : DataFrame
-        The table of cells, of one machine.
+        The table of cells for one machine.
     name : str
         experiment/case or paper/experiment/case.
     profile : str
@@ -36,7 +36,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
     Raises
     ------
     UserError
-        There is no such cell; the line has the nearest name that there is.
+        There is no such cell; the message has the nearest existing name.
     """
     whole = cells["paper"] + "/" + cells["experiment"] + "/" + cells["case"]
     names = whole if name.count("/") > 1 else cells["experiment"] + "/" + cells["case"]
@@ -52,17 +52,17 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
 def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
     """Return the command that measures one cell and nothing else; empty if its machine cannot run it.
 
-    Of a total it measures all parts, and of a ladder of threads all steps.
+    For a total it measures all parts, and for a ladder of threads all its rows.
 
     Parameters
     ----------
     cell : row of the table of cells
     experiment : Experiment
-        The table that has it.
+        The cell's table.
     rounds : int
-        How many rounds there are: the command asks for `MORE_ROUNDS` more.
+        The number of existing rounds: the command asks for `MORE_ROUNDS` more.
     smoke : bool
-        Whether they are of tiny sizes.
+        Whether the rounds are of tiny sizes.
     """
     if cell.status == "not-run" and cell.reason != NOT_YET:
         return ""
@@ -75,21 +75,21 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
 
 
 def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str, Any]:
-    """Return all that the number of a cell was made of, as a document for JSON.
+    """Return everything that the number of a cell was made from, as a document for JSON.
 
     Parameters
     ----------
     tables : Tables
         The tidy tables that have the cell.
     records : iterable of Record
-        Those of its machine.
+        The records of its machine.
     cell : row of the table of cells
 
     Returns
     -------
     dict
-        `cell`, `speedup` and `rounds` have the columns of these tables, and each round also what `counts` of it.
-        Of a total there are no rounds; `parts` names the cases that it is the sum of.
+        `cell`, `speedup` and `rounds` have the columns of these tables; in each round, `counts` is yes, trimmed or no.
+        A total has no rounds; `parts` names its cases.
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]
@@ -121,5 +121,5 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
 
 
 def _rows_of_cell(frame: pd.DataFrame, cell: Any) -> pd.DataFrame:
-    """Return the rows of a table that are of that cell."""
+    """Return the rows of a table that belong to the cell."""
     return frame[(frame[CELL] == [getattr(cell, name) for name in CELL]).all(axis=1)]

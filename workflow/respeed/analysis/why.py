@@ -1,21 +1,20 @@
-"""What a speedup is made of.
+"""The factors of a speedup.
 
-why.csv: every speedup, the paper's and ours, as the product of its factors, of which those are given that apply:
+why.csv has every speedup, the paper's and ours, as the product of the factors that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
 
-    peaks      the highest rate of the row's hardware over that of the base's
-    algorithm  where the two run different ones: seconds of the base's over those of the row's, both on one CPU row here
-    shares     where both do the same arithmetic: the share of its peak that the row reached over the base's
-    rest       all else, where they do not
+    peaks      the peak of the row's hardware over that of the base's
+    algorithm  if the two run different ones: seconds of the base's over those of the row's, both on one CPU row here
+    shares     if both do the same arithmetic: the share of its peak that the row reached over the base's
+    rest       all else, if they do not
 
-The speedup has an interval where our rounds give one; the factors are point estimates, and the last of them is what the
-others leave. A speedup over a row of the same machine is estimated from pairs of rounds: there `shares` is the ratio of
-the two shares up to what that estimate and the ratio of two means differ by. Where the paper's CPU rows run another
-algorithm than its accelerator's, a speedup of ours over our CPU is of the paper's kind, each side with its own
-algorithm: the base is the CPU row that is fastest with the CPU's algorithm, of those that run the device's as well.
-Over a row of the paper, the algorithm's factor is what theirs takes over ours on our row; what is left then also has
-their language and precision in it.
+The speedup has an interval if our rounds give one; the factors are point estimates, and the last is the quotient that
+the others leave. A speedup over a row of the same machine is estimated from rounds of shared sessions, so that `shares`
+may differ slightly from the ratio of the two shares. If the paper's CPU rows run another algorithm than its
+accelerator's, so do the two sides of our speedup over our CPU: the base is the fastest CPU row with the CPU's
+algorithm, of those that run the device's as well. Over a row of the paper, the algorithm's factor is the time of
+theirs over that of ours, both on our row; the rest then also contains their language and precision.
 """
 
 from collections import defaultdict
@@ -31,7 +30,7 @@ from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.speedups import COLUMN, Samples
 from respeed.model import Experiment, Paper
 
-# The row and the base of each comparison of why.csv, as people say it; theirs first.
+# The row and the base of each comparison of why.csv, in words; theirs first.
 COMPARISONS = {
     "theirs": ("the paper's GPU", "the paper's CPU"),
     "ours": ("GPU here", "CPU here"),
@@ -43,12 +42,12 @@ _row = attrgetter(*COLUMN, "profile")
 
 
 def _fastest(cells: Iterable[Any]) -> Any:
-    """Of cells that all have a time; of equals the first. None if there is none."""
+    """Return the fastest of the cells, which all have a time; the first of equals, None without any."""
     return min(cells, key=attrgetter("seconds"), default=None)
 
 
 class _Printed(NamedTuple):
-    """A published row in one case, with the fields of a cell of ours that it is compared by."""
+    """A published row in one case, with the fields by which it is compared with our cells."""
 
     name: str
     label: str
@@ -60,7 +59,7 @@ class _Printed(NamedTuple):
 def make_why(
     cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper]
 ) -> pd.DataFrame:
-    """For every table with printed seconds and every case: the paper's own speedup, then each machine's rows."""
+    """Break speedups into factors, by case of tables with printed numbers: the paper's, then each machine's."""
     measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
         measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
@@ -91,7 +90,7 @@ def make_why(
 def _printed(
     paper: Paper, experiment: str, case: str, rows: Collection[str], work: float | None, traffic: float | None
 ) -> _Printed | None:
-    """Return the fastest of these published rows for the case."""
+    """Return the fastest of these published rows for the case; None if none has seconds."""
     row = paper.fastest(experiment, case, rows)
     seconds = paper.seconds(experiment, case, row.name, work, traffic) if row else None
     if not (row and seconds):
@@ -110,7 +109,7 @@ def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu:
 def _over_our_cpu(
     paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], samples: Samples
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fastest accelerator row over the CPU row of the same machine, each with the paper's algorithm."""
+    """Yield the fastest accelerator row over a CPU row of the same machine, each with the paper's algorithm."""
     gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
@@ -136,7 +135,7 @@ def _over_our_cpu(
 def _over_theirs(
     experiment: Experiment, mine: list[Any], cpu: _Printed | None, gpu: _Printed | None
 ) -> Iterator[dict[str, Any]]:
-    """Ours over a row of the paper; the interval is that of our seconds."""
+    """Yield our rows over a row of the paper; the interval is that of our seconds."""
     our_cpu, our_gpu = (_fastest(cell for cell in mine if cell.is_cpu == is_cpu) for is_cpu in (True, False))
     for name, cell, there in (
         ("cpu over their cpu", our_cpu, cpu),
@@ -155,10 +154,10 @@ def compare(
     machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
     *, same_work: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return two cells or published rows that are to be broken down.
+    """Return a row of why.csv, without its factors, for two cells or published rows.
 
-    `algorithm` is the factor between two algorithms, where two are compared; `same_work` says that both sides do the
-    same arithmetic but for that.
+    `algorithm` is the factor between two algorithms, if two are compared; `same_work` is true if both sides otherwise
+    do the same arithmetic.
     """
     return {
         "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
@@ -169,9 +168,9 @@ def compare(
 
 
 def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Break every speedup down into factors: the table why.csv.
+    """Break every speedup into factors: the table why.csv.
 
-    Beside what `compare` says, a row has its paper, experiment and case, and `work`, the FLOP of both sides.
+    Besides the fields of `compare`, a row has its paper, experiment and case, and `work`, the FLOP of both sides.
     """
     why = pd.DataFrame(list(compared))
     if why.empty:

@@ -1,9 +1,9 @@
 """Backends: the libraries that compute. One module each, named as in the hardware profiles, and a class in it.
 
-A module says in literals, since it is read without being imported, which DEVICES and PRECISIONS it has, of which a
-hardware profile names one each; and perhaps FRAMEWORK, the name of the workloads' methods that it runs, if that is not
-its own. ``Backend(device=, precision=, threads=, seed=)`` makes it, or raises NotMeasurable with the reason. Arrays of
-a backend for devices take ``@`` and ``+``: `probe` tries these.
+A module has its DEVICES and PRECISIONS, of which a hardware profile names one each, as literals, since it is parsed
+without being imported; and perhaps FRAMEWORK, the name of the workloads' methods that it runs, if that is not its own
+name. ``Backend(device=, precision=, threads=, seed=)`` makes a backend, or raises NotMeasurable with the reason. Arrays
+of a backend for devices take ``@`` and ``+``: `probe` tries these.
 """
 
 import importlib
@@ -39,10 +39,10 @@ class Backend(ABC):
     pools : int
         Pools of `threads` threads that a step may use in turn.
     shares_cores : bool
-        Whether the library has more threads than the row, on the row's CPUs. They wait for one another by design; what
-        they are held to is the CPU time that they take.
+        Whether the library has more threads than the row, on the row's CPUs. They wait for one another by design; the
+        check is of the CPU time that they take.
     memory_factor : float
-        How much more (or less) than 4 bytes a number the arrays of a program take.
+        The memory of a program's arrays, over 4 bytes a number.
     looser : mapping of str to float
         Arrays that may be farther off than others in the row's precision, and how far: the library's own algorithm for
         them rounds more, and nothing forbids it.
@@ -58,7 +58,7 @@ class Backend(ABC):
 
     def __init__(self, precision: str, threads: int) -> None:
         self.precision, self.threads = precision, threads
-        # What arrays are as NumPy: exactly what they are there, low precisions widened.
+        # The type of arrays as NumPy: their own, or fp32 for low precisions, which it holds exactly.
         self.host_dtype = np.dtype(f"f{number_bytes(precision)}")
         self.memory_factor = self.host_dtype.itemsize / 4
 
@@ -72,13 +72,13 @@ class Backend(ABC):
 
     @abstractmethod
     def host(self, array: Any) -> Any:
-        """Return an array as NumPy, in fp32 or fp64; what is none as it is. Use it before the next step."""
+        """Return an array as NumPy, in fp32 or fp64, and anything else unchanged. Use it before the next step."""
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Return what a record says of it as it is in force.
+        """Return the facts of a record about the library as it is in force.
 
-        `package`, `library`, `threads_set` by the library's own word, and perhaps `version`, `kernel`, `accelerator`.
+        `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel`, `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":
@@ -95,37 +95,37 @@ class Backend(ABC):
         raise NotMeasurable("the threads of this library cannot be limited for a step")
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
-        """Return the step, or what does the same by one request to the device.
+        """Return the step, or the same step as one launch on the device.
 
-        Where there is an `undo`, the step may be done once before, and is then undone by it.
+        Where there is an `undo`, the step may be done once before, and `undo` is then called.
         """
         return step
 
     def why_plain(self) -> str | None:
-        """Return why steps that were to be captured since this was last asked were not; None if all were."""
+        """Return why steps since the last call could not be captured; None if all were."""
         return None
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return contexts in which a tiny program does all that large ones do: what the first one loads is there."""
+        """Return contexts in which a tiny program loads all code that large programs use."""
         return (nullcontext(),)
 
     def bytes_free(self) -> float | None:
-        """Return what arrays can still take of the device's own memory; None where they lie in the host's."""
+        """Return how many bytes arrays can still take of the device's own memory; None if they lie in the host's."""
         return None
 
     def sync(self) -> None:  # noqa: B027, nothing where an operation is finished when it returns
-        """Return when everything asked of the device is done."""
+        """Return when all operations on the device are done."""
 
 
 class Program:
-    """A workload on a row: its arrays, its steps, and what is checked of them.
+    """A workload on a row: its arrays, its steps, and their check.
 
     Attributes
     ----------
     parts : mapping of str to callable
-        What is done one after another in a step, each timed by itself.
+        The parts of a step, which are done one after another, each timed by itself.
     arrays : Arrays
-        All arrays, and what the workload has prepared.
+        All arrays, and the objects that the workload has prepared.
     """
 
     def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
@@ -133,7 +133,7 @@ class Program:
         self.framework = "program" if hasattr(workload, "program") else backend.framework
         self.inputs = workload.arrays(np.random.default_rng(seed))
         self.count = 0
-        # What a step begins with, and leaves for the next one.
+        # The arrays that a step reads as the last step left them.
         self._kept = {*workload.learned, *workload.state, *workload.handed_on}
         self._given: dict[str, Any] = {}
         self.arrays = self._make_arrays()
@@ -148,7 +148,7 @@ class Program:
 
     @property
     def other_graphs(self) -> int:
-        """Return how many graphs there are beside that of the first step: one for each item of what is cycled."""
+        """Return how many graphs there are beside that of the first step: one for each other item of cycled arrays."""
         is_graph = self.backend.graphs and self.framework == self.backend.framework
         return len(self._views) - 1 if is_graph and not self.workload.whole_pass else 0
 
@@ -184,7 +184,7 @@ class Program:
         return steps
 
     def _do(self, part: str) -> None:
-        """Do a part of the next step; after the last one, what comes between two steps."""
+        """Do a part of the next step; after the last part, do what comes between two steps."""
         workload, place = self.workload, self.count % len(self._views)
         self._steps[place][part]()
         if part != self._last:
@@ -202,7 +202,7 @@ class Program:
             part()
 
     def _undo(self) -> None:
-        """Undo the first step: what it begins with is once more as it was drawn, and all that it writes is NaN."""
+        """Undo the first step: restore the arrays that it read and changed, and make all that it only writes NaN."""
         for name, values in self.inputs.items():
             if name in self._kept:
                 self._write(name, values)
@@ -210,16 +210,16 @@ class Program:
                 self._write(name, np.nan)
 
     def begin_anew(self) -> None:
-        """Draw all inputs anew but what a step begins with, and make all that it writes NaN: before the last check.
+        """Before the last check, draw all inputs anew, except those left by the last step, and make all outputs NaN.
 
-        What is right afterwards was computed by the next step, from what it was given.
+        A result that is right afterwards was computed by the next step, from its own inputs.
         """
         fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
         for name, values in fresh.items():
             if name in self._kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
             elif name not in vars(self.arrays):
-                continue  # it is prepared in another form: it stays what it was
+                continue  # it is prepared in another form, and stays as it was
             elif isinstance(values, Zeros):
                 self._write(name, np.nan)
             else:
@@ -231,17 +231,17 @@ class Program:
         self.backend.write(values, getattr(self.arrays, name))
 
     def check(self) -> Pairs:
-        """Pair what the last step left with what it must have left."""
+        """Pair the results of the last step with the results that it must have."""
         given, last = {**self.inputs, **self._given}, self.count - 1
         for name in self.workload.cycled:
             given[name] = given[name][last % self._items]
         seen: Any = _Seen(self.backend, self._views[last % len(self._views)])
-        with np.errstate(all="ignore"):  # what is NaN or infinite is found where it is compared
+        with np.errstate(all="ignore"):  # NaN and infinity are found in the comparison
             return self.workload.check(Arrays(**given), seen)
 
 
 class _Seen:
-    """The arrays of a view as the host sees them, each when it is asked for."""
+    """The arrays of a view as the host sees them, each copied when it is read."""
 
     def __init__(self, backend: Backend, view: Arrays) -> None:
         self._host, self._view = backend.host, view
@@ -265,7 +265,7 @@ def _load(name: str) -> Any:
 
 
 def probe(backend: str, device: str) -> None:
-    """Print what `try_device` finds as a line of JSON: what a process of its own is begun for."""
+    """Run in a process of its own: print what `try_device` finds as a line of JSON."""
     answers = private_stdout()
     die_with_parent()
     os.environ.update(child_environment(threads=1))
@@ -273,16 +273,16 @@ def probe(backend: str, device: str) -> None:
 
 
 def try_device(backend: str, device: str) -> dict[str, Any]:
-    """Use a device for a moment: do a small product on it, and another operation after that.
+    """Try a device: do a small product on it, and another operation after that.
 
     Returns
     -------
     dict
-        `reasons` by precision why the backend cannot compute so there, None where nothing speaks against it; and
-        whether these are `lasting`, until driver, library or device change: where no product failed.
+        `reasons`: why the backend cannot compute there in each precision, or None where it can; and `lasting`: whether
+        they stay so until driver, library or device change, as where no product failed.
     """
     module = _load(backend)
-    square = np.arange(4.0).reshape(2, 2)  # so small that every precision has its square whole
+    square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
     reasons: dict[str, str | None] = {}
     for precision in module.PRECISIONS:
         try:
@@ -299,7 +299,7 @@ def try_device(backend: str, device: str) -> dict[str, Any]:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """Return what came first: the error of a device often ends in another one, which says that there was one before."""
+    """Return the first error of a chain: a device's error often ends in another, which only refers to it."""
     while (before := error.__cause__ or (None if error.__suppress_context__ else error.__context__)) is not None:
         error = before
     return error

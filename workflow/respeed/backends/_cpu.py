@@ -1,4 +1,4 @@
-"""What rows of CPUs have in common: compiled draws, and threads that work each for itself."""
+"""The base of backends on CPUs: compiled draws, and threads that each work alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,13 +17,13 @@ from respeed.workloads import Item
 
 
 class OnCpu(Backend):
-    """A row of a CPU. A class has `set_threads`, after which products of the calling thread use so many threads."""
+    """A row of a CPU. A subclass has `set_threads`, for the number of threads of the calling thread's products."""
 
     in_pieces = True
     # The library's own threads, those of compiled passes, and those of `each`.
     pools = 3
-    # Elements below which a compiled pass is done on one thread: those of the others sleep since the last pass, and
-    # those of a product still look for work on the same cores.
+    # Elements below which a compiled pass is done on one thread: the other threads of passes sleep since the last one,
+    # and those of a product still look for work on the same cores.
     few = 2**18
 
     def __init__(self, precision: str, threads: int, seed: int) -> None:
@@ -31,13 +31,13 @@ class OnCpu(Backend):
         kernels.FEW = self.few
         self._keys = np.random.Generator(np.random.SFC64(seed))
         self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
-        # They begin here, all of them: in some libraries the number that each sets for itself is that of all threads.
+        # All threads begin here: in some libraries the number that one sets for itself is that of all threads.
         together = Barrier(max(1, threads - 1))
         list(self._others.map(lambda _: together.wait(), range(threads - 1)))
         self._limit(threads)
 
     def set_threads(self, threads: int) -> None:
-        """Have the library's products use so many threads."""
+        """Set the number of threads of the library's products."""
         raise NotImplementedError
 
     def _limit(self, threads: int) -> None:
@@ -45,11 +45,11 @@ class OnCpu(Backend):
         self.set_threads(threads)
 
     def begin_thread(self) -> None:
-        """Set what must be set in each thread that works for itself: products and passes of its own on one core."""
+        """Set up a thread that works alone: its products and passes use one core."""
         self._limit(1)
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
-        """Call `work` for every item, this thread and others, each with products on one core."""
+        """Call `work` for every item, in this thread and others, each with products on one core."""
         if self.threads == 1 or len(items) == 1:
             super().each(items, work)
             return
@@ -72,7 +72,7 @@ class OnCpu(Backend):
             other.result()
 
     def limited(self, step: Step, threads: int) -> Step:
-        """Return the step on so many threads: the probe between two steps uses all, as always."""
+        """Return the step on so many threads; the probe between two steps still uses all."""
         before = self.threads
         if threads > before:
             raise NotMeasurable(f"needs {threads} cores, the row has {before}")
@@ -90,7 +90,7 @@ class OnCpu(Backend):
 
     @contextmanager
     def _few_is_nothing(self) -> Iterator[None]:
-        """Within it, every compiled pass is spread over all threads, however small its array."""
+        """Spread every compiled pass over all threads, however small its array."""
         kept, kernels.FEW = kernels.FEW, 0
         try:
             yield
@@ -98,7 +98,7 @@ class OnCpu(Backend):
             kernels.FEW = kept
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return how small programs do what large ones do: on one thread, and spread over all."""
+        """Return contexts in which small passes run as large ones may: on one thread, and spread over all."""
         return (*super().rehearsals(), self._few_is_nothing())
 
     def uniform(self, out: Any) -> Any:

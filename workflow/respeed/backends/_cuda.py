@@ -28,9 +28,10 @@ class Graphs:
         self._begin_pool()
 
     def _begin_pool(self) -> None:
-        """Take a pool for the graphs to come, and make one of a product.
+        """Take a pool for the coming graphs, and make a graph of a product in it.
 
-        As long as it lives, the pool stays, with room for the workspace: what is free after this is free.
+        As long as this graph lives, the pool stays, with room for the workspace: memory that is free afterwards is
+        free.
         """
         self._pool = torch.cuda.graph_pool_handle()
         try:
@@ -40,11 +41,11 @@ class Graphs:
             self._note(error)
 
     def captured(self, step: Step, *, by_autograd: bool, undo: Step | None) -> Step:
-        """Return the step as a graph; the step itself where it cannot be captured, which `why_plain` then tells.
+        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` then has the reason.
 
-        A library may have to try its algorithms at this size first, which no capture allows: cuDNN has found none then.
-        So what was not captured is done once on the stream of captures, undone by `undo`, and captured again. A net has
-        done so itself: its statistics of batches could not be undone.
+        A library may have to try its algorithms at this size first, which no capture allows: cuDNN then finds none. So
+        a step that was not captured is done once on the stream of captures, undone by `undo`, and captured again. A net
+        has done such a step itself: its statistics of batches could not be undone.
         """
         if not self._wanted:
             return step
@@ -56,9 +57,9 @@ class Graphs:
             return self._capture(step)
         except NotMeasurable:
             raise
-        except Exception as error:  # of any library: the step itself says whether it is more than the capture
-            # Versions differ in what the allocator then knows of the pool; and before 2.14 nothing may draw after a
-            # capture that was broken off until one ends well.
+        except Exception as error:  # of any library: the step itself shows whether more than the capture fails
+            # Versions differ in the state of the pool then; and before 2.14 nothing may draw after a capture that
+            # failed until one ends well.
             self._begin_pool()
             if by_autograd or not undo:
                 self._note(error)
@@ -77,14 +78,14 @@ class Graphs:
     def _capture(self, step: Step) -> Step:
         """Return the step as a graph, which each call runs.
 
-        Capturing runs nothing: what is checked after the first call is what the graph did. It is captured at once, not
-        when it is first called, because that call could fall into what is timed.
+        Capturing runs nothing: the check after the first call is of the graph's own result. The step is captured at
+        once, not when it is first called, because that call may be timed.
         """
         graph = torch.cuda.CUDAGraph()
         # Each run goes on in the generator's sequence, as the step itself would. Newer graphs find it themselves.
         if torch.__version__ < (2, 14):
             graph.register_generator_state(self._random)
-        # The outer one: before 2.14, torch leaves its own stream the current one where a capture is broken off.
+        # `current`: before 2.14, a capture that fails leaves torch's own stream the current one.
         current = torch.cuda.stream(torch.cuda.current_stream(self._device))
         with no_garbage(), current, torch.cuda.graph(graph, stream=self._stream, pool=self._pool):
             step()
@@ -96,13 +97,13 @@ class Graphs:
         self._troubles[first_line(first_cause(error))] = None
 
     def why_plain(self) -> str | None:
-        """Return why steps that were to be captured since this was last asked were not; None if all were."""
+        """Return why steps since the last call could not be captured; None if all were."""
         reasons, self._troubles = "; ".join(self._troubles), {}
         return reasons or None
 
     @contextmanager
     def none(self) -> Iterator[None]:
-        """Within, steps are asked for operation by operation."""
+        """Launch steps operation by operation, and make no graphs."""
         before, self._wanted = self._wanted, False
         try:
             yield
@@ -110,7 +111,7 @@ class Graphs:
             self._wanted = before
 
     def bytes_kept(self) -> int:
-        """Count what graphs keep and nothing else can have, as far as it holds no array."""
+        """Count the bytes that are kept for graphs and hold no array."""
         return sum(
             segment["total_size"] - segment["allocated_size"]
             for segment in torch.cuda.memory_snapshot()
@@ -120,12 +121,12 @@ class Graphs:
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Collect garbage now, and none within.
+    """Collect garbage now, and none within the block.
 
-    An old graph or array that is let go of while a step is captured may wait for the device (ROCm's graphs do), and a
+    An old graph or array that is freed while a step is captured may wait for the device (ROCm's graphs do), and a
     capture that waits is invalid.
     """
-    gc.collect(1)  # the young: before a case is built, all is collected, and a program may have many graphs
+    gc.collect(1)  # young objects: before a case is built, all is collected, and a program may have many graphs
     before = gc.isenabled()
     gc.disable()
     try:
@@ -136,10 +137,10 @@ def no_garbage() -> Iterator[None]:
 
 
 def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> int:
-    """Have the libraries of products set up on the stream what a graph cannot hold.
+    """Do products on the stream, so that their libraries set up there what a graph cannot hold.
 
-    These are handles, and workspaces where torch keeps them. Where it does not, a product takes some bytes and gives
-    them back: return how many.
+    These are handles, and workspaces where torch keeps them. Where torch does not, a product takes some bytes and frees
+    them: return how many.
     """
     device = stream.device
     stream.wait_stream(torch.cuda.current_stream(device))

@@ -1,7 +1,7 @@
 """The process of a replica: ``python -m respeed.backends._replica CONNECTION RANK``.
 
-It holds a program, does what its parent (`respeed.workloads._replicas`) asks for by a connection, whose file descriptor
-that is, and answers when it is done. It ends with its parent, and with the connection.
+It holds a program, and calls the methods that its parent (`respeed.workloads._replicas`) names through a connection,
+given by its file descriptor; it answers when each is done. It ends with its parent, and with the connection.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ TIMEOUT = timedelta(seconds=120)
 
 
 class Replica:
-    """What the parent may ask for."""
+    """The methods that the parent may call."""
 
     def __init__(self, rank: int) -> None:
         self.rank, self.cpus = rank, allowed_cpus()[rank:][:1]
 
     def join(self, count: int, folder: str, device: str, precision: str) -> None:
-        """Become one of `count` replicas, on a core or a GPU of its own. They meet by a file in the folder."""
+        """Become one of `count` replicas, on a core or a GPU of its own. They meet by a file in `folder`."""
         kind, index = split_device(device)
         if kind == "cuda":
             device = f"{kind}:{self.rank if index is None else index}"
@@ -43,7 +43,7 @@ class Replica:
         if count > 1:
             meeting = Path(folder, "meeting").as_uri()
             distributed.init_process_group(LIBRARIES[kind], meeting, TIMEOUT, count, self.rank)
-            # NCCL connects at the first of these, by the file: while there is one.
+            # NCCL connects at the first reduction, by the file, which must still be there.
             distributed.all_reduce(torch.zeros(1, device=self.backend.device))
             self.backend.sync()
 
@@ -52,7 +52,7 @@ class Replica:
         self.program = self.backend.build(replace(workload, rank=self.rank), seed)
 
     def step(self, seed: int) -> None:
-        """Do a step; where the seed is another one, from inputs that are drawn anew: it will be checked."""
+        """Do a step; with a new seed, from inputs that are drawn anew, as the step will be checked."""
         if seed != self.program.seed:
             self.program.seed = seed
             self.program.begin_anew()
@@ -60,12 +60,12 @@ class Replica:
         self.backend.sync()
 
     def check(self) -> tuple[int, Any]:
-        """Return what the inputs of the last step were drawn by, and what the workload's check found."""
+        """Return the seed of the last step's inputs, and the result of the workload's check."""
         return self.program.seed, self.program.check()
 
 
 def main() -> None:
-    """Do what the parent asks for, and answer; also by an error, after which the parent ends all replicas."""
+    """Call the methods that the parent names, and answer with results or errors; an error ends all replicas."""
     die_with_parent()
     parent, replica = Connection(int(sys.argv[1])), Replica(int(sys.argv[2]))
     with contextlib.suppress(EOFError):  # the parent has ended

@@ -1,7 +1,7 @@
-"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Nothing but its own rows loads it.
+"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Only its own rows load it.
 
-A step is a pure function: compiled when a program is built, and what it changes donated. How many threads XLA takes,
-and how much of a GPU's memory, it reads from the environment as it is loaded (`respeed.machine.process`).
+A step is a pure function, compiled when a program is built; the arrays that it changes are donated. XLA reads from the
+environment, when it is loaded, how many threads and how much of a GPU's memory to take (`respeed.machine.process`).
 """
 
 import os
@@ -26,25 +26,25 @@ from respeed.workloads.arrays import Zeros
 DEVICES = ("cpu", "cuda", "tpu")
 PRECISIONS = ("fp64", "fp32")
 
-# What the kernel calls the threads of XLA's pool.
+# The kernel's name for the threads of XLA's pool.
 _THREAD = "tf_XLAEigen"
 
 
 class Backend(Base):
-    """JAX on a device; NotMeasurable with the reason if it has none such."""
+    """JAX on a device; NotMeasurable with the reason if JAX has no such device."""
 
     framework = "jax"
-    # Its library has a thread more than the row: the one that asks works beside those of XLA's pool.
+    # The library has a thread more than the row: the calling one works beside those of XLA's pool.
     pools = 3
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads)
         kind, index = split_device(device)
-        # Or else XLA would hand each program to a thread of its own: one thread would be two.
+        # Otherwise XLA would run each program on a thread of its own: one thread would be two.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         # fp32 is fp32: no TF32 on NVIDIA's, no bf16 on TPUs, which take several of these products for one.
         jax.config.update("jax_default_matmul_precision", "highest")
-        # Of the whole process: that of the row that was made last.
+        # A setting of the whole process: the row that was made last decides.
         jax.config.update("jax_enable_x64", precision == "fp64")
         self.device = find_device(kind, index)
         self.synchronous = self.shares_cores = kind == "cpu"
@@ -59,7 +59,7 @@ class Backend(Base):
         return jnp.copy(jax.device_put(there, self.device))
 
     def host(self, array: Any) -> Any:
-        """Return an array as NumPy; what is none as it is."""
+        """Return an array as NumPy, and anything else unchanged."""
         return np.asarray(array) if isinstance(array, jax.Array) else array
 
     def build(self, workload: Workload, seed: int) -> "JaxProgram":
@@ -67,17 +67,17 @@ class Backend(Base):
         return JaxProgram(self, workload, seed)
 
     def bytes_free(self) -> float | None:
-        """Return what arrays can still take of a device's own memory, where JAX tells."""
-        memory = self.device.memory_stats() or {}  # a CPU tells nothing
+        """Return how many bytes arrays can still take of a device's own memory, where JAX reports it."""
+        memory = self.device.memory_stats() or {}  # a CPU reports none
         return float(memory["bytes_limit"] - memory["bytes_in_use"]) if "bytes_limit" in memory else None
 
     def sync(self) -> None:
-        """Return when all that was asked of the device is done."""
-        # A device does what it is asked for in turn: when the last is done, all is.
+        """Return when all operations on the device are done."""
+        # A device works in order: when the last operation is done, all are.
         jax.block_until_ready(self.asked)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of JAX."""
+        """Return the facts of a record about JAX."""
         return {
             "package": f"jax {jax.__version__}",
             "library": f"XLA (jaxlib {jaxlib.__version__})",
@@ -87,7 +87,7 @@ class Backend(Base):
 
 
 class JaxProgram(Program):
-    """A step takes arrays and returns those that it changed. What it changes is donated: results take its place."""
+    """A program whose step takes arrays and returns those that it changed, in whose place (donated) the results lie."""
 
     backend: Backend
 
@@ -107,7 +107,7 @@ class JaxProgram(Program):
         return {"step": self._run}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a step changes, and what it only reads: of what is cycled, the items of this one."""
+        """Return the arrays that a step changes, and those that it only reads: of cycled ones, this step's items."""
         item, changes, reads = self.count % self._items, {}, {}
         for name, array in vars(self.arrays).items():
             if name in self._changes:
@@ -133,7 +133,7 @@ class JaxProgram(Program):
         vars(self.arrays).update(found)
 
     def _write(self, name: str, values: Any) -> None:
-        """Take another array in the place of one that cannot be written to."""
+        """Put another array in the place of one, as JAX's arrays cannot be written to."""
         arrays, make = vars(self.arrays), self.backend.array
         if name in self.workload.cycled:
             arrays[name] = [make(item) for item in values]
@@ -142,13 +142,13 @@ class JaxProgram(Program):
 
 
 def pool_size(tasks: Path = Path("/proc/self/task")) -> int:
-    """Return the pool's threads, counted; what they were asked to be where the system does not show them."""
+    """Return how many threads the pool has, or was asked to have where the system does not show them."""
     counted = sum(read_word(task / "comm").startswith(_THREAD) for task in tasks.glob("*"))
     return counted or int(os.environ.get("PJRT_NPROC", 0))
 
 
 def find_device(kind: str, index: int | None) -> Any:
-    """Return the device; NotMeasurable with the reason if JAX has none such."""
+    """Return the device; NotMeasurable with the reason if JAX has no such device."""
     try:
         # NVIDIA's and AMD's are both gpu to JAX, as both are cuda to torch.
         devices = jax.devices("gpu" if kind == "cuda" else kind)

@@ -21,7 +21,7 @@ PRECISIONS = ("fp32", "fp64")
 
 
 class Backend(OnCpu):
-    """NumPy with the library that SciPy has; NotMeasurable if that cannot be called, or steered, from here."""
+    """NumPy with SciPy's library; NotMeasurable if that cannot be called from here, or its threads not be set."""
 
     framework = "numpy"
 
@@ -30,16 +30,16 @@ class Backend(OnCpu):
         if name not in LIBRARIES:
             raise NotMeasurable(f"SciPy computes with {name} here, whose threads cannot be set")
         if not TAKES_INT:
-            raise NotMeasurable(f"this SciPy's {LIBRARIES[name]} counts in 64-bit numbers; called with 32-bit ones")
+            raise NotMeasurable(f"this SciPy's {LIBRARIES[name]} takes sizes of 64 bits; calls here have 32")
         self._library: Any = Accelerate(threads) if name == "accelerate" else controller(name)
         if not self._library:
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {LIBRARIES[name]}, to set its threads")
-        # The environment has set this before the libraries were loaded; said again for callers from Python.
+        # The environment has set this before the libraries were loaded; set again for callers from Python.
         self._limits = threadpool_limits(threads)
         super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:
-        """Have products of the calling thread use so many threads; in some libraries those of all."""
+        """Set the threads of products of the calling thread; in some libraries, of all threads."""
         self._library.set_num_threads(threads)
 
     def array(self, values: Any, *, exact: bool = False) -> np.ndarray:
@@ -61,7 +61,7 @@ class Backend(OnCpu):
         return array
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of SciPy and of its library."""
+        """Return the facts of a record about SciPy and its library."""
         pool = self._library.info()
         return {
             "package": f"scipy {scipy.__version__}",
@@ -73,11 +73,11 @@ class Backend(OnCpu):
 
 
 class Accelerate:
-    """Apple's library, steered as threadpoolctl steers others. SciPy's wheels for macOS 14 and later have it.
+    """Apple's library, with the methods of threadpoolctl's controllers. SciPy's wheels for macOS 14 and later have it.
 
-    It uses one thread, or as many as the environment said when it was loaded; each calling thread says which. On
-    Apple's own chips its products run on matrix units that the cores of a cluster share, so that one thread may do
-    nearly what all do. NotMeasurable before macOS 15, in which nothing sets this.
+    It uses one thread, or as many as the environment set when it was loaded; each calling thread chooses. On Apple's
+    own chips its products run on matrix units that the cores of a cluster share, so that one thread may do nearly what
+    all do. NotMeasurable before macOS 15, where the choice cannot be made.
     """
 
     FRAMEWORK = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
@@ -88,10 +88,10 @@ class Accelerate:
         try:
             self._set = ctypes.CDLL(self.FRAMEWORK).BLASSetThreading
         except (OSError, AttributeError):
-            raise NotMeasurable("Accelerate's threads can be set from macOS 15 on") from None
+            raise NotMeasurable("needs macOS 15 or later to set Accelerate's threads") from None
 
     def set_num_threads(self, threads: int) -> None:
-        """Use one, or as many as the environment allowed."""
+        """Use one thread, or as many as the environment allowed."""
         if threads not in (1, self._most):
             raise NotMeasurable("Accelerate uses one thread, or as many as when it was loaded")
         self._set(int(threads == 1))  # Apple's enum BLAS_THREADING: 0 is many, 1 is one

@@ -1,4 +1,4 @@
-"""Programs of somebody else's: what they are measured beside, the probe and the ceilings, is SciPy's BLAS, or torch."""
+"""Programs by others. The row's own probe and ceilings are measured with SciPy's BLAS on CPUs, else with torch."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ PRECISIONS = ("fp32", "fp64")
 
 
 def Backend(*, device: str, **how: Any) -> Base:  # noqa: N802, as every backend's
-    """Return the backend whose products stand for the row."""
+    """Return the backend that measures the row's probe and ceilings: numpy on CPUs, else torch."""
     return make_backend("numpy" if device == "cpu" else "torch", device=device, **how)

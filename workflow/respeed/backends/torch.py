@@ -1,9 +1,9 @@
-"""PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and what torch finds behind ROCm, XPU and MPS.
+"""PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and torch's own choice on ROCm, XPU and MPS.
 
-In bf16 and fp16 products are of low precision, and what is learned is of fp32: a small change to a large weight is lost
+In bf16 and fp16 products are of low precision, and learned arrays are of fp32: a small change to a large weight is lost
 in a format of 8 or 11 bits. Products read a rounded copy, made anew in each step, as a part of it, and sum in fp32.
-Gradients need no scaling: each is a sum of at most a few hundred products of probabilities, within fp16's range.
-Source of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
+Gradients need no scaling: each is a sum of at most a few hundred products of probabilities, within fp16's range. Source
+of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
 """
 
 import contextlib
@@ -38,12 +38,12 @@ FAILED_SECONDS = 12 * 3600.0
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
 BY_WINOGRAD, WINOGRAD_ERROR = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes"), 6e-3
-# What arrays are of in a low precision; in the others as their name says.
+# The types of arrays in low precisions; other precisions have the type of their name.
 LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Torch(Base):
-    """Torch in a precision: what no device does otherwise."""
+    """Torch in a precision: all that is the same on every device."""
 
     framework = "torch"
 
@@ -58,10 +58,10 @@ class Torch(Base):
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         self.device, self._low = torch.device(device), precision in LOW
         self.dtype = LOW.get(precision, torch.float64 if precision == "fp64" else torch.float32)
-        # What is learned, and draws.
+        # The type of learned arrays, and of draws.
         self._wide = torch.promote_types(self.dtype, torch.float32)
-        # Whether products in low precision can add their sums to fp32; and the bytes that numbers take over 4: those of
-        # what is learned, with a copy, and perhaps with room to add from.
+        # Whether products in low precision can add their sums to fp32; and the bytes of a number over 4: learned arrays
+        # have a copy, and perhaps an array to add from.
         self._adds_itself = self._low and self._can_add()
         if self._low:
             self.memory_factor = 1.5 if self._adds_itself else 3.0
@@ -89,18 +89,18 @@ class Torch(Base):
             out.copy_(torch.from_numpy(np.ascontiguousarray(values)))
 
     def host(self, array: Any) -> Any:
-        """Return a tensor as NumPy, low precisions as fp32; what is none as it is."""
+        """Return a tensor as NumPy, low precisions as fp32, and anything else unchanged."""
         if not isinstance(array, Tensor):
             return array
         array = array.detach().cpu()
         return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
 
     def operands(self, *parameters: Tensor) -> Any:
-        """Return what is learned as products read it: rounded where the precision is low."""
+        """Return the learned arrays as products read them: rounded in low precision, else unchanged."""
         return [one.low.copy_(one) for one in parameters] if self._low else parameters
 
     def add_product(self, out: Tensor, a: Tensor, b: Tensor, alpha: float = 1.0, beta: float = 1.0) -> None:
-        """Compute out <- beta out + alpha a b, matrices or stacks; what is learned stays in fp32."""
+        """Compute out <- beta out + alpha a b, matrices or stacks; learned arrays stay in fp32."""
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
         if not self._low or out.dtype == a.dtype:
             add(out, a, b, beta=beta, alpha=alpha, out=out)
@@ -117,13 +117,13 @@ class Torch(Base):
             torch.addmm(out[0], factor[0], factor[0], out_dtype=torch.float32, out=out[0])
             torch.baddbmm(out, factor, factor, out_dtype=torch.float32, out=out)
         except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
-            if is_out_of_memory(error):  # says nothing of the operator: another way would be taken for want of room
+            if is_out_of_memory(error):  # not for want of the operator, of which this says nothing
                 raise
             return False
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of torch."""
+        """Return the facts of a record about torch."""
         return {
             "package": f"torch {torch.__version__}",
             "library": "torch",
@@ -132,7 +132,7 @@ class Torch(Base):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether it is of the device, whose error has a class of its own on some, or of a library on it."""
+    """Return whether the error is a lack of memory: torch's own error, or one of a device's library."""
     signs = ("out of memory", "ALLOC_FAILED")
     return isinstance(error, torch.OutOfMemoryError) or any(sign in str(error) for sign in signs)
 
@@ -146,11 +146,11 @@ class TorchOnCpu(OnCpu, Torch):
 
     def __init__(self, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads, seed)
-        # Of stacks that are slices of larger ones, torch hands products of low precision copies.
+        # Torch copies stacks that are slices of larger ones before a product of low precision.
         self.in_pieces = not self._low
 
     def set_threads(self, threads: int) -> None:
-        """Have torch's operations use so many threads."""
+        """Set the number of threads of torch's operations."""
         torch.set_num_threads(threads)
 
     def begin_thread(self) -> None:
@@ -159,7 +159,7 @@ class TorchOnCpu(OnCpu, Torch):
         torch.set_grad_enabled(False)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of torch on a CPU: of the library of its products, too."""
+        """Return the facts of a record about torch on a CPU, with the library of its products."""
         one_dnn = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
         return {
             **super().describe(),
@@ -175,7 +175,7 @@ def _blas_of_torch() -> str:
 
 
 class OnAccelerator(Torch):
-    """Torch on a device that works while the host goes on: operations are asked for and not waited for."""
+    """Torch on a device that works while the host goes on: operations are launched and not waited for."""
 
     synchronous = False
 
@@ -184,7 +184,7 @@ class OnAccelerator(Torch):
         if reason := missing(kind, index):
             raise NotMeasurable(reason)
         if index is not None:
-            # What takes no device of its own, such as pinned memory and the libraries' handles, is the current one's.
+            # Whatever names no device, such as pinned memory and the libraries' handles, uses the current one.
             getattr(torch, kind).set_device(index)
         if reason := why_not(kind, precision):
             raise NotMeasurable(reason)
@@ -197,26 +197,26 @@ class OnAccelerator(Torch):
         return out.uniform_(generator=self._random)
 
     def bytes_free(self) -> float | None:
-        """Return what arrays can still take of the device's memory, in bytes."""
+        """Return how many bytes arrays can still take of the device's memory."""
         here, of = self.device, self._of
         if here.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
         try:
             never_held = of.mem_get_info(here)[0]
-        except RuntimeError:  # some of Intel's devices do not tell; they are this program's alone
+        except RuntimeError:  # some of Intel's devices do not report it; they are this program's alone
             never_held = of.get_device_properties(here).total_memory - of.memory_reserved(here)
-        # What torch holds and no array uses is free for the next one.
+        # Memory that torch holds and no array uses is free for the next array.
         return float(never_held + of.memory_reserved(here) - of.memory_allocated(here))
 
     def sync(self) -> None:
-        """Return when everything asked of the current device, which is the row's, is done, on all of its streams."""
+        """Return when all operations on the current device, which is the row's, are done, on all of its streams."""
         self._of.synchronize()
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of torch on a device."""
+        """Return the facts of a record about torch on a device."""
         kind, of = self.device.type, self._of
         name = of.get_device_name(self.device) if hasattr(of, "get_device_name") else kind
-        return {**super().describe(), "accelerator": name, "graphs": "no: none are made on such a device"}
+        return {**super().describe(), "accelerator": name, "graphs": "no: this device has no graphs"}
 
 
 class OnCuda(OnAccelerator):
@@ -231,7 +231,7 @@ class OnCuda(OnAccelerator):
         torch.backends.cudnn.benchmark = True
         if precision == "fp32":
             self.looser = dict.fromkeys(BY_WINOGRAD, WINOGRAD_ERROR)
-        # Said once in every process by the thread that goes backward, which makes its context then.
+        # A warning in every process, by the thread that goes backward, when it makes its context.
         warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
         self._graphs = Graphs(self.device, self.dtype, self._random)
         self._why_no_graphs = self._graphs.why_plain()
@@ -239,13 +239,13 @@ class OnCuda(OnAccelerator):
         self.fused = self._elementwise == "triton"
 
     def _compile(self) -> str:
-        """Compile Triton's kernels, on NVIDIA's GPUs; return what is done between products, and by torch why."""
+        """Compile Triton's kernels, on NVIDIA's GPUs; return "triton", or "torch", with the reason after a failure."""
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
-        # What was compiled before is loaded: from a folder that no other user could have put anything into.
+        # Kernels that were compiled before are loaded, from a folder that no other user could have put anything into.
         folder = private_folder("triton")
         os.environ["TRITON_CACHE_DIR"] = str(folder)
-        # What failed may take minutes to fail again: it is not tried in every process of a session.
+        # A compile that failed may take minutes to fail again: it is not tried in every process of a session.
         known = f"{torch.__version__} {torch.cuda.get_device_name(self.device)}"
         failed = folder / f"failed-{hashlib.sha256(known.encode()).hexdigest()[:16]}.txt"
         if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
@@ -265,30 +265,30 @@ class OnCuda(OnAccelerator):
         return "triton"
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
-        """Return the step as a graph; the step itself, and the reason to `why_plain`, where it cannot be one."""
+        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` then has the reason."""
         return self._graphs.captured(step, by_autograd=by_autograd, undo=undo)
 
     def busy(self) -> bool:
-        """Return whether something that was asked of the device is still to be done, without waiting for it."""
+        """Return whether the device still has work, without waiting for it."""
         return not torch.cuda.current_stream(self.device).query()
 
     def why_plain(self) -> str | None:
-        """Return why steps that were to be graphs since this was last asked are none; None if all are."""
+        """Return why steps since the last call could not be captured; None if all were."""
         return self._graphs.why_plain()
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return how tiny programs do what large ones do: operation by operation, and then as graphs."""
+        """Return contexts in which tiny programs run operation by operation, and then as graphs."""
         # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
         return (self._graphs.none(), nullcontext())
 
     def bytes_free(self) -> float:
-        """Return what arrays can still take, in bytes, beside what graphs and products need themselves."""
+        """Return how many bytes arrays can still take, beside those that graphs and products need themselves."""
         free = super().bytes_free() or 0.0
         free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
         return max(0.0, free)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a record says of torch on CUDA: whether work is fused, and steps are graphs."""
+        """Return the facts of a record about torch on CUDA: whether work is fused, and steps are graphs."""
         properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
         return {
             **super().describe(),
@@ -302,7 +302,7 @@ class OnCuda(OnAccelerator):
 
 
 def missing(kind: str, index: int | None) -> str | None:
-    """Return why torch has no such device, in the words that it begins to use one with; None if it has."""
+    """Return why torch has no such device, with the error when it begins to use one; None if it has one."""
     of = getattr(torch, kind)
     # Versions differ in whether torch.mps says so itself.
     if (torch.backends.mps if kind == "mps" else of).is_available():
@@ -316,9 +316,9 @@ def missing(kind: str, index: int | None) -> str | None:
 
 
 def why_not(kind: str, precision: str) -> str | None:
-    """Return why torch cannot compute so on the current device of the kind; None if it can."""
+    """Return why torch cannot compute in the precision on the current device of the kind; None if it can."""
     of, has = getattr(torch, kind), True
-    # AMD's libraries do so or not as their own environment says: the row could be fp32 under another name.
+    # Whether AMD's libraries use TF32 depends on their own environment: the row could be fp32 under another name.
     if precision == "tf32" and (kind != "cuda" or torch.version.hip or not of.is_tf32_supported()):
         return "TF32 needs an NVIDIA GPU of 2020 or later"
     if precision == "bf16" and kind != "mps":

@@ -3,7 +3,7 @@
 The images are two photographs, `photographs.npz` beside this file; `photographs.txt` says whose they are (CC BY 2.0).
 
 Every image is whitened as a whole by the filter R(f) = f exp(-(f / f0)^4), which flattens the 1/f spectrum of natural
-images and takes away what the pixel grid cannot hold; f0 is 0.4 cycles a pixel. Patches are then cut at random places,
+images and removes what the pixel grid cannot hold; f0 is 0.4 cycles a pixel. Patches are then cut at random places,
 their mean is taken away, and they are brought to the same norm.
 Source: Olshausen and Field, Sparse coding with an overcomplete basis set, 1997, p. 3321.
 """

@@ -1,4 +1,4 @@
-"""Figures, drawn from tables: no time and no interval is estimated here."""
+"""Figures, drawn from the tables. Times and intervals are estimated elsewhere."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -14,10 +14,10 @@ from respeed.paths import results_folder
 
 
 def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
-    """Draw every figure below results/figures, each as .svg, .pdf and .png.
+    """Draw every figure into results/figures, each as .svg, .pdf and .png.
 
-    They are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, of all machines while they are few,
-    or else of `machine` (see schedule.work).
+    The files are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, for all machines if there are
+    few, or else for `machine` (see schedule.work).
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
 
 
 def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
-    """Yield each figure with the place where it is written."""
+    """Yield the path and the drawing of each figure."""
     stamp, cells = results.stamp, results.table("cells")
     colors, machines = color_packages(cells), cells["machine"].unique()
     for paper in results.papers.values():

@@ -1,7 +1,7 @@
-"""Charts of rows and cases: a mark for each row in every case, joined by a line where the cases have an order.
+"""Charts of rows and cases: a mark for each row in every case, joined by a line if the cases have an order.
 
-That of a table shows how many times as fast each row is as one base. Colour tells the package, hollow marks and broken
-lines one core, grey the paper, a mark's shape the row.
+The chart of a table shows how many times as fast each row is as one base. Colours show the package, hollow marks and
+broken lines one core, grey the paper, a mark's shape the row.
 """
 
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ from respeed.figures.style import (
 from respeed.model import Experiment, Paper, number_bytes
 from respeed.output.layout import Shown
 
-# Of a frame of points: the key of its row, the case, and a number with its 95 % interval.
+# The columns of a frame of points: the key of the row, the case, and a number with its 95 % interval.
 POINT = ["row", "case", "value", "low", "high"]
-# Letters of the names of all cases on one axis.
+# Letters that fit on one axis, for the names of all cases together.
 NAME_LETTERS = 64
-# An axis shows at least such a factor: of the numbers 1, 2, 5, 10, ... two lie within it wherever it begins.
+# An axis spans at least this factor, so that two of the numbers 1, 2, 5, 10, ... lie on it wherever it begins.
 LEAST_FACTOR = 6.0
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
@@ -57,10 +57,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a figure of rows and cases shows.
+    """The contents of a figure of rows and cases.
 
-    `cases` are all columns in their order, in the words of the axis; `rows` have `points` (POINT). Lines join the
-    points of a row if it `is_ordered`; with `has_base` there is a line at 1. With nothing to show, `why_empty` says so.
+    `cases` are all columns in order, as the axis names them; `points` (POINT) belong to the `rows`. Lines join the
+    points of a row if the chart `is_ordered`; with `has_base` there is a line at 1. An empty chart shows `why_empty`.
     """
 
     title: str
@@ -85,7 +85,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
     for place, row in enumerate(chart.rows):
         points = chart.points[chart.points["row"] == row.key]
         look = row.look if chart.is_ordered else row.look | {"linestyle": ""}
-        # Where no line joins them, the rows of a case are drawn side by side.
+        # Without lines, the rows of a case are drawn side by side.
         shift = 0.0 if chart.is_ordered else 0.8 * ((place + 0.5) / len(chart.rows) - 0.5)
         x = points["case"].map(chart.cases.index) + shift
         bars = [(points["value"] - points["low"]).fillna(0), (points["high"] - points["value"]).fillna(0)]
@@ -108,7 +108,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one table on one machine."""
+    """The results of one table on one machine."""
 
     results: Shown
     paper: Paper
@@ -116,7 +116,7 @@ class Outcome:
     machine: str
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return of a tidy table the rows of this one on this machine."""
+        """Return the rows of a tidy table that belong to this experiment and machine."""
         return self.results.table(name, machine=self.machine, paper=self.paper.name, experiment=self.experiment.name)
 
     @property
@@ -126,19 +126,16 @@ class Outcome:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Return its cells.
-
-        `row` tells its rows apart: a profile and, where the table tells several algorithms apart, one of them.
-        """
+        """Return the table's cells, with a column `row`: the profile and, if there are several, the algorithm."""
         cells = self.table("cells")
         return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
 
 
 def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
-    """Return how many times as fast each row of a table is as one base.
+    """Return the chart of how many times as fast each row of a table is as one base.
 
-    That is the paper's fastest CPU row, or of a table that prints none its fastest row; where the paper prints nothing,
-    the fastest CPU row of this machine, or in a table about cores or replicas each row's own first case.
+    The base is the paper's fastest CPU row, or if none is printed, its fastest row. If the paper prints no number, it
+    is the fastest CPU row of this machine, or in a table about cores or replicas, each row's own first case.
     """
     cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
     work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
@@ -180,9 +177,9 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
 
 
 def chart_ladder(outcome: Outcome) -> Chart:
-    """Return how many times as fast each case is on more threads than on one, beside the ideal.
+    """Return the chart of how many times as fast each case is on more threads than on one, with the ideal.
 
-    Of two libraries, as where one took the place of the other, that is the faster one on so many threads.
+    If rows of two libraries have the same number of threads, the faster row is shown.
     """
     cells = outcome.cells[outcome.cells["seconds"] > 0].sort_values(["threads", "seconds"], kind="stable")
     cells = cells.drop_duplicates(["case", "threads"])
@@ -210,8 +207,8 @@ def chart_ladder(outcome: Outcome) -> Chart:
 def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
     """Return the cases in the order of an axis, and whether lines may join them.
 
-    They stand by their FLOP, or where these are not all known as the paper has them; the total comes last. Lines join
-    one workload at several sizes, if no two of them are nearly alike, and never lead to a total.
+    They are ordered by their FLOP, or if some FLOP are not known, as in the paper; the total comes last. Lines join the
+    sizes of one workload, if no two are nearly alike, and never lead to a total.
     """
     experiment, total = outcome.experiment, outcome.experiment.total_case
     flops = work[work["case"] != total].set_index("case")["flops"]
@@ -231,10 +228,10 @@ _PUBLISHED = [
 
 
 def published_rows(paper: Paper) -> pd.DataFrame:
-    """Return the paper's rows in the columns of cells; `hardware`, peak and bandwidth where its file knows them."""
+    """Return the paper's rows in the columns of cells, with `hardware`, peak and bandwidth if its file has them."""
     rows = []
     for row in paper.rows.values():
-        # A row that is compared with several cores, too, is none of one core.
+        # A row that is compared with several cores, too, is not drawn as one core.
         architecture = next((one for one in row.beside if one != ONE_CORE), ONE_CORE)
         rows.append({
             "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year or paper.year,
@@ -248,9 +245,9 @@ def published_rows(paper: Paper) -> pd.DataFrame:
 
 
 def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
-    """Return what the paper prints of the cases of `work`, in seconds and in the columns of cells.
+    """Return the paper's numbers for the cases of `work`, in seconds and in the columns of cells.
 
-    Of a rate of operations or of bytes, how many these are must be known: as they were counted here.
+    A rate of operations or bytes becomes seconds by their number, as it was counted here.
     """
     cells = published_rows(paper).merge(work, how="cross")
     places = zip(*(cells[name] for name in ("experiment", "case", "profile", "flops", "traffic_bytes")), strict=True)
@@ -259,38 +256,38 @@ def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
 
 
 def work_of(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the FLOP of each case, and the bytes that it moves at 4 bytes a number, as any machine counted them."""
+    """Return the FLOP of each case and its bytes, at 4 bytes a number, as counted on any machine."""
     width = cells["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
     counted = cells.assign(traffic_bytes=cells["traffic_bytes"] / width)
     return counted.groupby(["experiment", "case"], sort=False, as_index=False)[["flops", "traffic_bytes"]].first()
 
 
 def _fastest(cells: pd.DataFrame, by: list[str]) -> set[str]:
-    """Return of each group the row that is fastest in most cases."""
+    """Return the row of each group that is fastest in most cases."""
     best = cells.loc[cells.groupby([*by, "case"], sort=False)["seconds"].idxmin()]
     return set(best.groupby(by)["row"].agg(lambda rows: rows.value_counts().index[0]))
 
 
 def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return all rows over the paper's fastest, which is known exactly, and what that is called."""
+    """Return all rows over the paper's fastest row, whose numbers count as exact, and the name of that base."""
     has_cpu, every = bool(theirs["is_cpu"].any()), pd.concat([theirs, cells], ignore_index=True)
     base = theirs[theirs["is_cpu"] | (not has_cpu)].groupby("case")["seconds"].min()
     return _over(every, every["case"].map(base)), f"the paper's fastest {'CPU ' * has_cpu}row"
 
 
 def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return each cell over its base, and what the base is called.
+    """Return each cell over its base, and the name of the base.
 
-    The base is the machine's fastest CPU row; or the same row's first case, where a claim of the table is about that.
+    The base is the machine's fastest CPU row, or the same row's first case if a claim of the table is about that.
     """
     claims = (claim for claim in outcome.paper.claims.values() if claim.experiment == outcome.experiment.name)
-    words = outcome.experiment.column_words()  # of tiny sizes no case is that one
+    words = outcome.experiment.column_words()  # tiny sizes do not have that case
     first = next((claim.over_case for claim in claims if claim.over_case in words), "")
     if not first:
         names = dict(zip(["speedup", "speedup_low", "speedup_high"], POINT[2:], strict=True))
         speedups = outcome.table("speedups").rename(columns=names)[["case", "algorithm", "profile", *names.values()]]
         return cells.merge(speedups), "this machine's fastest CPU row"
-    # Of cases that process more and more, as those of replicas, it is the rates that are compared.
+    # Rates are compared, since cases may process more and more, as with replicas.
     pace = cells.assign(pace=cells["seconds"] / cells["amount"].fillna(1.0))
     base = pace[pace["case"] == first].set_index("row")["pace"]
     over = cells["row"].map(base) * cells["amount"].fillna(1.0)
@@ -298,6 +295,6 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
-    """Return the cells with how many times as fast they are as so many seconds."""
+    """Return the cells with their speedup over `base`, in seconds, and its interval."""
     times = cells[["seconds", "seconds_high", "seconds_low"]].rdiv(base, axis=0)
     return cells.assign(**times.set_axis(POINT[2:], axis=1))

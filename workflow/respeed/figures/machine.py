@@ -1,14 +1,13 @@
-"""What a machine can do: its roofline.
+"""The roofline of a machine: how fast each case ran, and how fast its row could have been.
 
-Below it every case is a point, and the paper's are grey. It shows how fast each case ran, and how fast its row
-could have been:
+Each case is a point below the roof, and the paper's points are grey:
 
     roof = min(peak, intensity * bandwidth)
 
 with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
-4 bytes a number, in fp64 at 8. Peak and bandwidth of our rows are measured, a bare product's and a copy's; the paper's
-are those of its hardware (paper.yaml), its cases have the intensities of ours, in the precision of its rows. A case
-without a FLOP count has no place there.
+4 bytes a number, in fp64 at 8. For our rows, the peak of a bare product and the bandwidth of a copy are measured; the
+paper's rows have the rates of their hardware (paper.yaml), and the intensities of our cases in the rows' precision. A
+case without a FLOP count is left out.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
@@ -35,7 +34,7 @@ from respeed.figures.style import (
 from respeed.model import SMOKE_TOTAL, TOTAL, Paper, number_bytes
 from respeed.text import format_number
 
-# What the axes of a roofline show if there is neither a roof nor a point, and how far they go beyond what they show.
+# The range of a roofline's axes if there is neither a roof nor a point, and the factor by which axes exceed their data.
 WITHOUT, ROOM = [1.0, 1000.0], 1.4
 CEILINGS = ["peak_gflops", "bandwidth_gbytes"]
 
@@ -46,7 +45,7 @@ def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.D
     Parameters
     ----------
     cells : pd.DataFrame
-        The table of cells, of all machines: what the paper's cases have to do is known from any that measured them.
+        The cells of all machines, since any machine may have counted the work of a case.
     paper : Paper
         The paper.
     machine : str
@@ -55,9 +54,9 @@ def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.D
     Returns
     -------
     points : pd.DataFrame
-        A row for each case of a row: `intensity` in FLOP a byte, `gflops`, and `share`, which is that of its roof.
+        A row for each case of a row: `intensity` in FLOP a byte, `gflops`, and `share`, the share of its roof.
     roofs : pd.DataFrame
-        A row for each of our rows with a point, and for each hardware of the paper's: `label`, and CEILINGS.
+        A row for each of our rows with a point, and for each hardware of the paper: `label`, and CEILINGS.
     """
     mine = (cells["paper"] == paper.name) & (cells["seconds"] > 0) & ~cells["case"].isin([TOTAL, SMOKE_TOTAL])
     counted = cells[mine & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]
@@ -74,13 +73,13 @@ def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.D
     hardware = published_rows(paper).dropna(subset=CEILINGS).drop_duplicates(["hardware", "year", *CEILINGS])
     hardware["label"] = hardware["hardware"] + ", " + hardware["year"].astype(str)
     roofs = pd.concat([hardware, ours]).groupby(["machine", "profile"], sort=False, as_index=False)
-    # Of a table of several algorithms the label says which one, after the words that all tables share.
+    # In a table of several algorithms, labels end with the algorithm; the least label is one without, if there is any.
     first = dict.fromkeys(["package", "is_cpu", "architecture"], "first")
     return points, roofs.agg({"label": "min", **first, **dict.fromkeys(CEILINGS, "max")})
 
 
 def draw_roofline(paper: Paper, machine: str, cells: pd.DataFrame, colors: Colors, stamp: str) -> Figure:
-    """Draw the roofline of a paper on a machine (`make_roofline`); a mark's shape tells the table of its case."""
+    """Draw the roofline of a paper on a machine (`make_roofline`); a mark's shape shows the table of its case."""
     points, roofs = make_roofline(cells, paper, machine)
     note = f"A line is the most that a row can do. Hollow, broken: one core. Grey: {reference(paper)}."
     figure, axes = new_figure(f"How near each case came to its roof on {machine}", note, stamp)

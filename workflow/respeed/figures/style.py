@@ -22,17 +22,17 @@ from matplotlib.ticker import LogLocator, NullLocator
 from respeed.analysis.cells import PAPER
 from respeed.paths import replacing
 
-# A Times that comes with matplotlib. The report sets figures in its own face, which is as wide to a few per cent; a
-# browser that has not got it, in the next that is as narrow.
+# A Times that comes with matplotlib. The report sets figures in its own face, whose width differs by a few per cent; a
+# browser without that face takes the next one, which is as narrow.
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
 FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
 WIDTH, HEIGHT, LINE = 170 / 25.4, 3.4, 0.155
-# Letters in a line of the note, of the title, of the key, and of the title of an axis that stands upright.
+# Letters in a line of the note, the title, the key, and the title of the vertical axis.
 NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 28, 34
 INK, QUIET, THEIRS = "#1b2838", "#5c6773", "#6e6e6e"
 STAMP_TEXT = "no measurement"
-# For packages, in their order; each has another lightness, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
+# For packages, in their order; the lightness differs too, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
 # Source: three of Okabe and Ito, Color universal design (2008), three of Paul Tol, Colour schemes (2021).
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
 # The packages that most machines have, and whether they are on the CPU: they have the same colour everywhere.
@@ -41,7 +41,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
 THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
 ONE_CORE = "single-cpu"
 Colors = Mapping[tuple[str, bool], str]
-# The files of a figure, and what keeps the time and the version out of each.
+# The files of a figure, and the options that keep the time and the version out of each.
 DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
 PNG_DPI = 160
 
@@ -58,32 +58,32 @@ LOOK: dict[Any, Any] = {
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
-# What matplotlib is given for a row's marks and lines.
+# The options of matplotlib for a row's marks and lines.
 Look = dict[str, Any]
 
 
 def make_look(color: str, marker: str = "", is_hollow: bool = False, line: str = "-") -> Look:
-    """Return how a row is drawn. Hollow marks and broken lines are one core."""
+    """Return the look of a row. Hollow marks and broken lines stand for one core."""
     return {"color": color, "marker": marker, "markerfacecolor": "white" if is_hollow else color, "linestyle": line}
 
 
 def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
-    """Return a colour for each package on the CPU, and one for it on an accelerator: the same in all figures."""
+    """Return a colour for each package, on the CPU and on an accelerator: the same in all figures."""
     packages = dict.fromkeys([*FIRST_PACKAGES, *zip(cells["package"], cells["is_cpu"], strict=True)])
     return {package: COLORS[place % len(COLORS)] for place, package in enumerate(packages)}
 
 
 def look_of(row: Any, colors: Colors, marker: str = "") -> Look:
-    """Return the look of a row of ours, or of the paper, which is grey; its accelerators have lines of their own."""
+    """Return the look of a row of ours or the paper's; the paper is grey, and its accelerators have other lines."""
     is_one, is_theirs = row.architecture == ONE_CORE, row.machine == PAPER
     color = THEIRS if is_theirs else colors[row.package, row.is_cpu]
     return make_look(color, marker, is_one, "--" if is_one else "-." if is_theirs and not row.is_cpu else "-")
 
 
 def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
-    """Return a figure with a title, and beneath it how to read it.
+    """Return a figure with a title, and a note on how to read it below.
 
-    A `stamp` says that the numbers are no measurement.
+    With a `stamp`, the figure is marked as no measurement.
     """
     matplotlib.rcdefaults()
     sns.set_style("whitegrid")
@@ -100,7 +100,7 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
 
 
 def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
-    """Return the figure with titles and plain numbers at its axes and a key beside them, as tall as the key needs."""
+    """Return the figure with titles and plain numbers at its axes and a key at its side, as tall as the key needs."""
     axes = figure.axes[0]
     axes.set(xlabel=x_title, ylabel=fold(y_title, UPRIGHT_LETTERS))
     for axis in (axes.xaxis, axes.yaxis):
@@ -119,7 +119,7 @@ def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
 
 
 def fold(text: str, letters: int = LABEL_LETTERS) -> str:
-    """Return the text in lines of at most so many letters, without what is no letter."""
+    """Return the text in lines of at most `letters` letters, without characters that cannot be printed."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return textwrap.fill(" ".join(plain.split()), letters, break_on_hyphens=False)
 
@@ -127,7 +127,7 @@ def fold(text: str, letters: int = LABEL_LETTERS) -> str:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
     texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
-    # The report can be no PDF/A with letters that its faces have not got; in outlines they are drawn as well as may be.
+    # PDF/A allows no letters that the report's faces lack; a figure with such letters has outlines instead of text.
     letters = set(get_font(findfont(FontProperties(family=FACE))).get_charmap())
     is_plain = all(letters.issuperset(map(ord, text.replace("\n", ""))) for text in texts)
     for ending, dateless in DATELESS.items():

@@ -1,1 +1,1 @@
-"""Reads and checks what people write: config.yaml, hardware profiles, papers. Only this layer reads YAML."""
+"""Read and check the files that people write: config.yaml, hardware profiles, papers. Only this layer reads YAML."""

@@ -1,4 +1,4 @@
-"""config.yaml, what the command line overrides in it, and whose programs it allows."""
+"""config.yaml, the settings of the command line that replace its own, and the papers whose programs may run."""
 
 import contextlib
 import dataclasses
@@ -28,8 +28,8 @@ Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 class Preset:
     """How much to measure.
 
-    Everything is measured in `rounds` rounds. Then, until a paper has used up its `minutes`, what is not settled is
-    measured again, up to `most` rounds of it.
+    Every cell is measured in `rounds` rounds. Then, until a paper has used up its `minutes`, cells that are not settled
+    are measured again, up to `most` rounds each.
     """
 
     name: SkipJsonSchema[str]
@@ -40,7 +40,7 @@ class Preset:
 
     @property
     def is_smoke(self) -> bool:
-        """Return whether the sizes are tiny and the times no measurements."""
+        """Return whether the sizes are tiny, so that the times are no measurements."""
         return self.sizes == "smoke"
 
 
@@ -53,17 +53,17 @@ Names = Annotated[
 ]
 PaperName = Annotated[str, known("paper", lambda: paper_names())]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
-INSTEAD = Field(default=None, description="in place of what the chosen preset says")
+INSTEAD = Field(default=None, description="replaces the value of the chosen preset")
 
 
 @dataclass(frozen=True, config=FORM, kw_only=True)
 class Config:
     """config.yaml with its names resolved.
 
-    `rounds`, `most` and `minutes`, if they are there, stand in place of what the chosen preset says: `preset` has them
-    already. `experiments` is None for all, `machine` None for "work it out". `all_profiles` says that none was named;
-    `cluster`, that the machines are measured through Slurm, each on its own nodes; `allow` has the papers whose
-    programs may run.
+    `rounds`, `most` and `minutes`, if given, replace the values of the chosen preset; `preset` has them already.
+    `experiments` is None for all, `machine` None for a name made from the hardware. `all_profiles` is true if no
+    profile was named, `cluster` if the machines are measured through Slurm, each on its own nodes. `allow` has the
+    papers whose programs may run.
     """
 
     presets: Annotated[dict[str, Preset], SOME, Named]
@@ -86,7 +86,7 @@ class Config:
         if not isinstance(name, str):
             return name
         if "presets" not in info.data:
-            raise ValueError("")  # their mistakes are named elsewhere
+            raise ValueError("")  # the mistakes of presets have lines of their own
         check_known("preset", name, info.data["presets"])
         instead = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
         return dataclasses.replace(info.data["presets"][name], **instead)
@@ -94,7 +94,7 @@ class Config:
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
     def _find_names(cls, value: Any, info: ValidationInfo) -> Any:
-        """Return the names of all, or those that are listed; bare words with commas, as --config gives, are a list."""
+        """Return all names, or the listed ones; words separated by commas, as in --config, are a list."""
         if value != "all":
             return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
         if info.field_name == "profiles":
@@ -113,28 +113,28 @@ class Config:
 
 
 def _is_optional(profile: str) -> bool:
-    """Return whether `all` leaves it out. One with mistakes is not left out: it must not go without a word."""
+    """Return whether `all` leaves the profile out. One with mistakes stays in, so that they are reported."""
     return not mistakes_of(lambda: load_profile(profile)) and load_profile(profile).optional
 
 
 def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read the configuration, and check that what it names is there.
+    """Read the configuration, and check that every paper, profile and experiment that it names exists.
 
     Parameters
     ----------
     path : Path, optional
         The file.
     overrides : mapping, optional
-        What --config says. What it replaces need not be right.
+        The settings of --config. The values that they replace need not be right.
 
     Raises
     ------
     UserError
-        A line for each mistake. The papers and profiles that are named may have mistakes of their own.
+        A line for each mistake. The named papers and profiles may have mistakes of their own.
     """
     data, overrides = read_yaml(path), overrides or {}
     if "allow" in overrides:
-        raise UserError(f"--config: allow: stands in {from_here(path)} alone: write there whose programs may be run")
+        raise UserError(f"--config cannot set allow: list the papers whose programs may run in {from_here(path)}")
     data = {**data, **overrides} if isinstance(data, dict) else data
     all_profiles = isinstance(data, dict) and data.get("profiles") == "all"
     config: Config = fit(Config, data, path, overridden=overrides, all_profiles=all_profiles)
@@ -142,7 +142,7 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a command line, KEY=VALUE each, where a value is written as in config.yaml."""
+    """Return the settings of a command line by key: each is KEY=VALUE, with the value written as in config.yaml."""
     parsed: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -155,12 +155,12 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 def why_denied(case: Case) -> str | None:
     """Return why the case's program may not be run; None if config.yaml allows it, or if the case has none.
 
-    Whoever shares a paper runs no commands on others' machines by that.
+    So a paper that somebody shares cannot run commands on other people's machines.
     """
     paper = case.parameters.get("program", {}).get("paper")
     if paper is None or paper in _allowed():
         return None
-    # The numbers of the case are left open, so that a table's cases are named once.
+    # Without the numbers of the case, so that all cases of a table show one command.
     texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
     words = (command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES)
     shown = (" ".join(repr(word) if " " in word else word for word in one) for one in words if one)
@@ -170,7 +170,7 @@ def why_denied(case: Case) -> str | None:
 
 
 def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Return those of the papers with a program that may not be run, and why, with each command of theirs once."""
+    """Yield each paper with a program that may not be run, and the reason, once for each command."""
     for name, paper in load_papers(papers).items():
         cases = chain.from_iterable((*table.cases, *table.smoke_cases) for table in paper.experiments.values())
         for why in dict.fromkeys(filter(None, map(why_denied, cases))):
@@ -178,6 +178,6 @@ def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _allowed() -> Any:
-    """Return `allow` as it is written: what else is wrong in the file is named elsewhere."""
+    """Return `allow` as it is written; other mistakes in the file are reported by `load_config`."""
     data = read_yaml(ROOT / "config.yaml")
     return (data.get("allow") or ()) if isinstance(data, dict) else ()

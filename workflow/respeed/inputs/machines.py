@@ -1,7 +1,8 @@
-"""What people write of hardware.
+"""Files that people write about hardware.
 
-A profile is a row of our tables and says how it runs: workflow/hardware/<name>.yaml. What is noted of a machine is what
-no measurement shows: workflow/machines/<machine>.yaml. What data sheets say of others is in workflow/datasheets.yaml.
+A profile describes a row of our tables and how it runs: workflow/hardware/<name>.yaml. Notes on a machine are facts
+that no measurement shows, such as its price: workflow/machines/<machine>.yaml. Data sheets of other hardware are in
+workflow/datasheets.yaml.
 """
 
 import datetime
@@ -42,7 +43,7 @@ Package = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=10
 
 @with_config(FORM)
 class Requires(TypedDict, total=False):
-    """What must be there. The machine's memory is in GB, packages have the names that they are imported by."""
+    """What a machine must have for a profile: memory in GB, packages by the names that they are imported by."""
 
     instructions: Annotated[list[Instruction], SOME]
     memory_gb: Positive
@@ -60,10 +61,9 @@ def _read_cpus(value: Any) -> str:
 class Profile:
     """How one row of our tables runs.
 
-    `device` is the backend's name for it, with a number for one of several, such as cuda:1. `threads` may be "all": as
-    many as there are physical cores that may be used. `cpus` are those among which the threads of a CPU row run, a
-    thread on each physical core; None leaves that to the machine. A profile that is `optional` is
-    measured where it is named.
+    `device` is the backend's name for the device, with a number for one of several, such as cuda:1. `threads` may be
+    "all": one for each usable physical core. `cpus` are the CPUs for the threads of a CPU row, with a thread on each
+    physical core; None leaves the choice to respeed. An `optional` profile is measured only if it is named.
     """
 
     name: SkipJsonSchema[str]
@@ -77,12 +77,12 @@ class Profile:
     cpus: Annotated[str, BeforeValidator(_read_cpus)] | None = None
     requires: Requires = field(default_factory=Requires, hash=False)
     optional: bool = False
-    # A row of a ladder of threads has no file: it is made of another row, for the tables that ask for one.
+    # A row of a ladder of threads has no file: it is made from another row, for the tables that ask for a ladder.
     ladder: SkipJsonSchema[bool] = False
 
     @property
     def is_cpu(self) -> bool:
-        """Return whether the row is one of CPUs."""
+        """Return whether the row runs on CPUs."""
         return self.device == "cpu"
 
     @field_validator("device", "precision")
@@ -115,12 +115,12 @@ load_profiles = PROFILE_FILES.load_all
 
 
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
-    """Return why the profile is no row of a machine's tables: it needs another BLAS than SciPy's there.
+    """Return why a machine's tables have no row of the profile: it needs another BLAS than SciPy has there.
 
-    The row of that one stands in its place. `facts` are those of the machine's description. None if the profile needs
-    no BLAS, or that one.
+    The row for SciPy's BLAS takes its place. `facts` are the machine's description. Return None if the profile needs no
+    BLAS, or that one.
     """
-    # Of a machine without a description: SciPy's own wheels come with this one.
+    # The default, for a machine without a description, is the BLAS of SciPy's own wheels.
     there, needed = facts.get("blas", "openblas"), profile.requires.get("library")
     if needed and needed != there:
         return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
@@ -133,7 +133,7 @@ Day = Annotated[str, AfterValidator(lambda day: str(datetime.date.fromisoformat(
 
 @dataclass(frozen=True, config=FORM)
 class Price:
-    """What an hour of the whole machine costs, in a currency (ISO 4217), who says so, and on which day."""
+    """The price of an hour of the whole machine, in a currency (ISO 4217), with its source and day."""
 
     per_hour: Positive
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$", description="three capital letters, such as USD")]
@@ -141,13 +141,13 @@ class Price:
     date: Day
 
 
-# What a job may ask of Slurm, as snakemake-executor-plugin-slurm calls it.
+# The resources that a job may ask Slurm for, by the names of snakemake-executor-plugin-slurm.
 Resource = Literal[
     "slurm_partition", "slurm_account", "constraint", "gres", "nodes", "cpus_per_task", "mem_mb", "runtime",
     "slurm_extra",
 ]  # fmt: skip
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$", description="a text for Slurm")]
-# What a job may take, if its machine's file does not say it, and the least it must have: some go before it measures.
+# The time limit of a job whose machine's file has none, and the shortest limit: some minutes go before it measures.
 MINUTES, LEAST_MINUTES = 60, 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
@@ -164,10 +164,10 @@ def _check_runtime(asked: Slurm) -> Slurm:
 
 @dataclass(frozen=True, config=FORM)
 class Notes:
-    """What people note of a machine.
+    """People's notes on a machine.
 
-    `profiles` are those to measure on it; None for all that apply there. `slurm` is what to ask Slurm for to get it:
-    resources of Snakemake's executor for Slurm, handed on as they are. `runtime` is in minutes, 60 if it is not said.
+    `profiles` are the profiles to measure on it; None for all that apply there. `slurm` has the resources to ask Slurm
+    for, passed on unchanged to Snakemake's executor for Slurm; `runtime` is in minutes, 60 by default.
     """
 
     name: SkipJsonSchema[str]
@@ -185,13 +185,13 @@ MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
 
 
 def notes_of(machine: str) -> Notes | None:
-    """Return the notes on one machine; None if there are none, UserError if its file has mistakes."""
+    """Return the notes on a machine, None if there are none; raise UserError if its file has mistakes."""
     return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None
 
 
 @dataclass(frozen=True, config=FORM)
 class Datasheet:
-    """What a data sheet says of a CPU or GPU: the highest GFLOP/s of a product by precision, and GB/s of the memory."""
+    """The data sheet of a CPU or GPU: the highest GFLOP/s of a product by precision, and GB/s of the memory."""
 
     kind: Literal["cpu", "gpu"]
     year: Year
@@ -202,6 +202,6 @@ class Datasheet:
 
 
 def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
-    """Return all data sheets by name, or those of a kind; UserError if their file has mistakes."""
+    """Return all data sheets by name, or those of one kind; raise UserError if their file has mistakes."""
     every: dict[str, Datasheet] = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
     return {name: sheet for name, sheet in every.items() if kind in ("", sheet.kind)}

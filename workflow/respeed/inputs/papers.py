@@ -1,9 +1,9 @@
 """Papers: workflow/papers/<name>/paper.yaml, and published.csv, which has every printed number.
 
-The form of the first is `Paper`. What no form can say, such as that the row of a claim is there, the functions
-`_*_mistakes` say. A line of the second has the experiment, the printed column and the row that a number stands in; its
-`value` in the table's unit, or a speedup if `unit` is SPEEDUP; and `printed`, its text as the paper has it, or of a
-number that was inferred, INFERRED and the number.
+The model of the first is `Paper`. The functions `_*_mistakes` check what no model can, such as that a claim's row
+exists. A line of the second has the experiment, printed column and row of a number; its `value` in the table's unit, or
+a speedup if `unit` is SPEEDUP; and `printed`, its text in the paper, or for an inferred number, INFERRED and the
+number.
 """
 
 import csv
@@ -39,7 +39,7 @@ from respeed.model import (
 from respeed.paths import PAPERS
 from respeed.text import clip
 
-# The workload whose work the table says itself, and what a row says in its command.
+# The workload that runs an outside program, and the names in a command that a row fills in.
 PROGRAM = "program"
 ROW_SAYS = {"threads", "device", "precision", "seed", "paper"}
 HEAD = "experiment,case,row,value,unit,printed"
@@ -58,7 +58,7 @@ def _read(name: str, path: Path) -> Paper:
     paper = replace(paper, experiments=measured)
     for claim in paper.claims.values():
         mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
-    lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # the same one of several cases is said once
+    lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # several cases may have the same mistake
     numbers = path.with_name("published.csv")
     if os.path.lexists(numbers):  # a paper that prints no number needs none
         paper, more = _read_published(paper, numbers)
@@ -75,7 +75,7 @@ load_papers = PAPER_FILES.load_all
 
 
 def _measured(table: Experiment, paper: str) -> Experiment:
-    """Return a table with its cases as they are measured."""
+    """Return a table with the workload and all parameters of each case."""
     cases = [case for one in table.cases for case in _cases(one, table, paper)]
     tried = [case for one in table.smoke_cases for case in _cases(one, table, paper, is_tried=True)]
     return replace(table, cases=tuple(cases), smoke_cases=tuple(tried))
@@ -88,7 +88,7 @@ def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False
         if algorithm := table.algorithms.get(workload):
             if algorithm.cases and entry.name not in algorithm.cases:
                 continue
-            # What an algorithm needs of its own is for the table's cases, not for those that are tried.
+            # An algorithm's own parameters are for the table's cases, not for the tiny ones of the smoke preset.
             own = ({} if is_tried else algorithm.parameters) | algorithm.cases.get(entry.name, {})
         takes = _kinds(table, workload)[1]
         shared = {key: value for key, value in table.protocol.items() if key in takes}
@@ -96,14 +96,14 @@ def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False
         if workload == PROGRAM:
             program = adapter(Program).dump_python(table.program, mode="json", exclude_defaults=True)
             parameters[PROGRAM] = {"paper": paper} | program
-        column = None if is_tried else entry.column  # what is tried answers no printed column
+        column = None if is_tried else entry.column  # a tiny case has no printed column
         yield replace(entry, workload=workload, parameters=parameters, column=column)
 
 
 def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
-    """Return what a case of the table must give the workload, and all that it may give.
+    """Return the parameters that a case of the table must give the workload, and all that it may give.
 
-    That of a program is what its command leaves open. A case may also give it what the workloads beside it take.
+    An outside program needs the {names} in its command, and may have the parameters of the table's other workloads.
     """
     facts = workloads()[workload]
     if workload != PROGRAM or table.program is None:
@@ -113,22 +113,22 @@ def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
     return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
 
 
-# What is wrong with paper.yaml, although it has the form: each a line without the file's name.
+# Mistakes in a paper.yaml that fits the model: each a line without the file's name.
 
 
 def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
-    """Yield what keeps the table's cases from being made."""
+    """Yield mistakes for which the table's cases cannot be made."""
     where, entries = f"experiments.{table.name}", (*table.cases, *table.smoke_cases)
     names = Counter(entry.name for entry in entries)
     for case, times in names.items():
         if times > 1:
-            yield f"{where}: the case {case!r} stands twice; give one of them another name"
+            yield f"{where}: the case {case!r} is there twice; give one of them another name"
         if case in (TOTAL, SMOKE_TOTAL):
             yield f"{where}: the case {case!r} has the name of the sum of all cases; give it another one"
         if table.algorithms and all(one.cases and case not in one.cases for one in table.algorithms.values()):
             yield f"{where}: no algorithm has the case {case!r}; leave it out, or name it in one of them"
     if table.repeats and (table.examples or table.unit.counted == "examples"):
-        yield f"{where}: leave repeats out: the table counts examples, which say how many steps it is for"
+        yield f"{where}: leave repeats out: the table counts examples, which give the number of steps"
     if table.total and table.unit.counted:
         yield f"{where}: leave total out: {table.unit.name} of several cases do not add up"
     for name, algorithm in table.algorithms.items():
@@ -143,12 +143,12 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
         if entry.workload and table.algorithms:
             yield f"{at}: a table of several algorithms has its programs in `algorithms` alone: leave workload out"
         if PROGRAM in entry.parameters:
-            yield f"{at}: unknown key 'program'; it stands in the table"
+            yield f"{at}: unknown key 'program'; write it in the table"
     programs = {name for _, name in used}
     if wrong := [f"{where}{at}: {why}" for at, name in used if (why := why_unusable("workload", name))]:
         yield from wrong
     elif PROGRAM in programs and table.program is None:
-        yield f"{where}: the table says nothing of its program; write program: {{command: [...]}} there"
+        yield f"{where}: the table has no program; write program: {{command: [...]}} there"
     else:
         keys = {key for name in programs for key in _kinds(table, name)[1]}
         for key in table.protocol:
@@ -156,7 +156,7 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
 
 
 def _case_mistakes(table: Experiment) -> Iterator[str]:
-    """Yield what a workload cannot make of the parameters of its cases."""
+    """Yield mistakes in the parameters of the table's cases, as their workloads take them."""
     for case in (*table.cases, *table.smoke_cases):
         where = f"experiments.{table.name}: case {case.name}"
         needs, takes = _kinds(table, case.workload)
@@ -174,7 +174,7 @@ def _case_mistakes(table: Experiment) -> Iterator[str]:
 
 
 def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
-    """Return why the value is not of the kind; None if it is."""
+    """Return why the parameter's value is not of the kind; None if it is."""
     said = clip(repr(value), SHOWN)
     if isinstance(kind, tuple):
         return None if value in kind else f"there is no {said}{nearest(value, kind)}"
@@ -186,13 +186,13 @@ def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
 
 
 def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
-    """Yield what keeps the claim from being tested on its table, or on those of other claims."""
+    """Yield mistakes for which the claim cannot be tested on its table, or on the tables of other claims."""
     where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], paper.rows
     for key in dict.fromkeys(chain.from_iterable(NEEDS.values())):
         if key in needed and not getattr(claim, key):
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
         if key not in needed and getattr(claim, key):
-            yield f"{where}.{key}: the test {claim.test} does not have it; leave it out"
+            yield f"{where}.{key}: the test {claim.test} has no such key; leave it out"
     for name in claim.of:
         yield from unknown(f"{where}.of: no claim", name, paper.claims)
         if name in paper.claims and paper.claims[name].test != "each":
@@ -208,7 +208,7 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     table = paper.experiments[claim.experiment]
     for name in claim.over:
         if name == claim.row or (not table.algorithms and _are_alike(rows[name], rows[claim.row])):
-            yield f"{where}.over: {name} is compared with the same rows of ours as {claim.row}: they cannot differ"
+            yield f"{where}.over: {name} and {claim.row} stand for the same rows of ours: their speedup is always 1"
     if "by" in needed:
         sizes = {case.name: case.parameters.get(claim.by) for case in table.cases}
         wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
@@ -223,7 +223,7 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
 
 
 def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:
-    """Return whether the same rows of ours answer both."""
+    """Return whether both published rows are compared with the same rows of ours."""
     return bool({*one.beside} & {*other.beside}) and (one.precision or "fp32") == (other.precision or "fp32")
 
 
@@ -231,7 +231,7 @@ def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:
 
 
 def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
-    """Return the paper with all printed numbers and speedups by their places, and a line for each mistake."""
+    """Return the paper with the numbers and speedups of published.csv, and a line for each mistake there."""
     values: dict[Place, Printed] = {}
     speedups: dict[Place, Printed] = {}
     mistakes: list[str] = []
@@ -245,16 +245,16 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
             experiment, case, row, value, unit, printed = cells
             place, numbers = (experiment, case, row), speedups if unit == SPEEDUP else values
             if place in numbers:
-                wrong = [f"{', '.join(place)} stands twice; leave one of them out"]
+                wrong = [f"{', '.join(place)} is there twice; leave one of them out"]
             numbers[place] = Printed(_number(value), printed.removesuffix(SPEEDUP).strip())
         mistakes += [f"{path}:{number}: {one}" for one in wrong]
     return replace(paper, published=values, speedups=speedups), mistakes
 
 
 def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
-    """Yield what is wrong with the cells of a line."""
+    """Yield the mistakes in the cells of a line."""
     if len(cells) != HEAD.count(",") + 1:
-        yield f"must have the values {HEAD}, not {len(cells)} of them; or a quote does not end"
+        yield f"must have the values {HEAD}, not {len(cells)} of them; or a quote is not closed"
         return
     experiment, case, row, value, unit, printed = cells
     yield from unknown("no experiment", experiment, paper.experiments)
@@ -269,27 +269,30 @@ def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
 
 
 def _number(text: str) -> float:
-    """Return the number of a printed text such as 6,573.73 or 12.9x; 0 if it is none."""
+    """Return the number in a printed text such as 6,573.73 or 12.9x; 0 if it is not a number."""
     digits = text.removeprefix(INFERRED).replace(",", "").removesuffix(SPEEDUP).strip()
     return float(digits) if digits.isascii() and digits.replace(".", "", 1).isdecimal() else 0.0
 
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
-    """Yield what the printed numbers contradict: a case's column, a printed speedup, a claim."""
+    """Yield mistakes in cases' columns, printed speedups and claims that the printed numbers show."""
     for table in paper.experiments.values():
         there = {place[1] for place in (*paper.published, *paper.speedups) if place[0] == table.name}
         for case, column in table.columns.items():
-            yield from unknown(f"the case {case!r} answers a column of which nothing is printed:", column, there)
+            yield from unknown(f"no number is printed in the column of the case {case!r}:", column, there)
     for (name, column, row), number in paper.speedups.items():
         made = paper.speedup(name, column, row, paper.cpu_rows)
-        # As far as it was rounded, and the numbers were.
+        # Apart from the rounding of the speedup and of the numbers.
         if made and abs(made - number.value) > 0.5 * 10.0 ** -len(number.text.partition(".")[2]) + 0.01 * made:
             place = f"the speedup {number.text} of {name}, {column}, {row}"
-            yield f"{place} contradicts the printed numbers, which make {made:.3g}"
+            yield f"{place} contradicts the printed numbers, which give {made:.3g}"
     for claim in paper.claims.values():
         name, row, over = claim.experiment, claim.row, claim.over
         cases = paper.experiments[name].case_names() if claim.test in {"each", "growth"} else ()
         if cases and not any(
             paper.speedup(name, one, row, over) or paper.printed_speedup(name, one, row) for one in cases
         ):
-            yield f"claims.{claim.name}: nothing is printed of {row} over {' or '.join(over)} in {name}"
+            yield (
+                f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(over)} in {name}, "
+                "nor numbers for one"
+            )

@@ -1,6 +1,7 @@
-"""The one reader of what people write and share: files of bounded size, plain YAML in them, and the form it must have.
+"""The one reader of files that people write and share: files of bounded size, plain YAML, and models that it must fit.
 
-A mistake is a line: the file, the key, what is allowed, the nearest name. All mistakes of a file are found at once.
+Each mistake is one line with the file, the key, the allowed values and the nearest name. All mistakes of a file are
+found at once.
 """
 
 import functools
@@ -21,11 +22,11 @@ from respeed.model import LARGEST
 from respeed.paths import NAME, ROOT, check_name
 from respeed.text import clip, name_unprintable, visible
 
-# These files are passed around: their size is bounded before anything is built. The longest paper has 23 kB.
+# People exchange these files, so their size is bounded before they are parsed. The longest paper has 23 kB.
 MAX_BYTES = 100_000
-# What a message shows of a value.
+# Letters of a value that a message shows.
 SHOWN = 80
-# What pydantic says, in words of YAML.
+# Pydantic's messages, in words of YAML.
 WORDS = {
     r"^\w+ should": "must", "^Value error, ": "", r", (not \d|got|unable).*| after validation": "",
     "valid tuple": "list", "(valid )?dictionary.*": "mapping", "valid integer": "whole number",
@@ -36,7 +37,7 @@ Place = tuple[str | int, ...]
 
 
 class WrongFile(UserError):
-    """A file with mistakes: its message is the first, and how many more there are; `lines` has them all."""
+    """A file with mistakes: the message has the first and the number of the others, `lines` all of them."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = f" (and {len(lines) - 1} more: respeed check lists them)" if len(lines) > 1 else ""
@@ -45,12 +46,12 @@ class WrongFile(UserError):
 
 
 def lines_of(error: UserError) -> list[str]:
-    """Return a line for each mistake that an error tells."""
+    """Return a line for each mistake in an error."""
     return error.lines if isinstance(error, WrongFile) else [str(error)]
 
 
 def mistakes_of(read: Callable[[], object]) -> list[str]:
-    """Return a line for each mistake that keeps `read` from what it reads; none if it succeeds."""
+    """Call `read`, and return a line for each mistake that it raises; none if it succeeds."""
     try:
         read()
     except UserError as error:
@@ -59,7 +60,7 @@ def mistakes_of(read: Callable[[], object]) -> list[str]:
 
 
 def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
-    """Return a line that begins with `what` unless the name is one of those that there are."""
+    """Return a line that begins with `what`, unless the name is among `names`."""
     names = tuple(names)
     return [] if name in names else [f"{what} {name!r}{nearest(name, names)}"]
 
@@ -69,18 +70,18 @@ def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Files(Generic[Model]):
-    """The files of one kind, each named as what it describes: hardware profiles, papers, notes on machines.
+    """The files of one kind: hardware profiles, papers, or notes on machines. A file has the name of its subject.
 
     Parameters
     ----------
     kind : str
-        What messages call one of them.
+        The word for such a file's subject in messages.
     folder : Path
-        Where they lie.
+        The folder of the files.
     pattern : str
-        Their path in the folder, with a star where the name stands.
+        Their path in the folder, with a star for the name.
     read : callable
-        Makes a model of a name and a path, or raises a UserError with all mistakes of the file.
+        Makes a model from a name and a path, or raises a UserError with all mistakes of the file.
     """
 
     kind: str
@@ -93,19 +94,20 @@ class Files(Generic[Model]):
         return self.folder / self.pattern.replace("*", name)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all there are. A file whose name cannot be one is a draft that nobody can ask for."""
+        """Return the names of all files, except drafts: files with names that are not allowed."""
         return tuple(filter(NAME.fullmatch, self._stems()))
 
     def load(self, name: str) -> Model:
-        """Read one; UserError if there is none of that name or it has mistakes."""
+        """Read the file of that name; raise UserError if there is none or it has mistakes."""
         for line in unknown(f"{from_here(self.folder)}: no {self.kind}", name, self.names()):
             raise UserError(line)
         return self._read(name)
 
     def load_all(self, names: Iterable[str] | None = None, chosen: Collection[str] | None = None) -> dict[str, Model]:
-        """Read those of these names, by default all.
+        """Read the files of these names, by default all.
 
-        UserError if one of the `chosen` ones has mistakes, by default any; another one is left out with a line.
+        Raises UserError if one of the `chosen` files, by default any, has mistakes; others with mistakes are left out,
+        with a message.
         """
         found = {}
         for name in self.names() if names is None else names:
@@ -118,7 +120,7 @@ class Files(Generic[Model]):
         return found
 
     def check(self) -> list[str]:
-        """Return a line for each mistake in any of them, drafts included."""
+        """Return a line for each mistake in any file, drafts included."""
         return [line for name in self._stems() for line in mistakes_of(functools.partial(self._read, name))]
 
     def _read(self, name: str) -> Model:
@@ -132,7 +134,7 @@ class Files(Generic[Model]):
 
 
 def from_here(path: Path) -> Path:
-    """Return the path as messages name it: of the project, or below the working directory, relative to that."""
+    """Return the path for messages: relative to the working directory if it lies below that or in the project."""
     is_near = path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd())
     return Path(os.path.relpath(path)) if is_near else path
 
@@ -143,11 +145,11 @@ def read_bounded(path: Path, most: int) -> bytes:
     Raises
     ------
     UserError
-        One line: it is missing, unreadable, of more than `most` bytes, or has no end (a pipe, a device, a folder).
+        It is missing, unreadable, larger than `most` bytes, or not a regular file (a pipe, a device, a folder).
     """
     shown = from_here(path)
     try:
-        # Looked at before it is opened: to open some devices is to make them do something.
+        # Checked before it is opened, since opening some devices makes them act.
         if not stat.S_ISREG(path.stat().st_mode):
             raise UserError(f"{shown}: is no regular file, but a folder, a pipe or a device; put the file itself there")
         with path.open("rb") as file:
@@ -160,7 +162,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str:
-    """Return the text of such a file; UserError if it is not UTF-8."""
+    """Return the file's text; raise UserError as `read_bounded` does, or if it is not UTF-8."""
     try:
         return read_bounded(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -171,14 +173,17 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return what one YAML file holds; UserError, one line with the file and the line number, if it is not plain."""
+    """Return the data of a YAML file; raise UserError, with the line number, if it is not plain YAML."""
     return parse_yaml(read_text(path), str(from_here(path)))
 
 
-# One command may read config.yaml, papers and profiles for several of its steps, and to parse them is slow.
+# Cached, since a command may read config.yaml, papers and profiles for several of its steps, and parsing is slow.
 @functools.lru_cache(maxsize=256)
 def parse_yaml(text: str, where: str) -> Any:
-    """Return what a text holds, which nobody may change; UserError, one line that begins with `where`, if not plain."""
+    """Return the data of a YAML text, which is shared and must not be changed.
+
+    Raises UserError, a line that begins with `where`, if it is not plain YAML.
+    """
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
@@ -189,10 +194,10 @@ def parse_yaml(text: str, where: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader without what nobody means, and with the scalars of YAML 1.2.
+    """SafeLoader with the scalars of YAML 1.2, and without features that are rarely meant.
 
-    It refuses tags, aliases, duplicate keys, and texts that cannot be printed. `no` and `012` and `1:30` stay text,
-    `1e3` is a number.
+    It refuses tags, aliases, duplicate keys, and texts that cannot be printed. `no`, `012` and `1:30` stay texts, `1e3`
+    is a number.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -211,7 +216,7 @@ class _Loader(yaml.SafeLoader):
             if key.tag != "tag:yaml.org,2002:str":
                 raise _refused(f"the key {shown} must be text; put quotes around it", key)
             if key.value in seen:
-                raise _refused(f"the key {shown} stands twice; leave one of them out", key)
+                raise _refused(f"the key {shown} is there twice; leave one of them out", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
@@ -221,7 +226,7 @@ class _Loader(yaml.SafeLoader):
         return str(node.value)
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
-        """Return 1e6 and 7.0 as whole numbers, which they are to whoever writes them."""
+        """Return the number: an int if it is whole, such as 1e6 or 7.0."""
         number = float(node.value)
         return int(number) if number.is_integer() and number < LARGEST else number
 
@@ -242,24 +247,24 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first, ""])
 
 
-# Forms.
+# Models.
 
 
 def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any) -> Any:
-    """Return what was read from a file as a model.
+    """Return the data of a file as a model.
 
     Parameters
     ----------
     form : type
         The model.
     data : Any
-        What the file says.
+        The data.
     path : Path
         The file, for messages.
     overridden : collection of str
-        The keys that --config said, and not the file.
+        The keys that --config set in place of the file.
     **given : Any
-        Fields that no file has.
+        Fields that no file may set.
 
     Raises
     ------
@@ -277,7 +282,7 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
             found.setdefault(place, ([], one["input"]))[0].append(message)
     if not found:
         return model
-    # What is wrong within a value says more than what is wrong with the whole, where one of several forms was meant.
+    # If a value may have several forms, a mistake within it is clearer than one about the whole value.
     outer = {place[:length] for place in found for length in range(len(place))}
     lines = []
     for place, (messages, value) in sorted(found.items(), key=lambda one: len(one[0])):
@@ -289,13 +294,13 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
 
 
 def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
-    """Return where in the data an error of pydantic is, and what it says in words of YAML.
+    """Return the place in the data of an error of pydantic, and its message in words of YAML.
 
-    An empty message stands for one that is named elsewhere.
+    The message is empty if the mistake is reported elsewhere.
     """
     place: Place = ()
     for part in error["loc"]:
-        # Pydantic also names the form that it tried, of several that a value may have.
+        # If a value may have several forms, pydantic's place also names the form that it tried.
         if (isinstance(data, dict) and part in data) or (isinstance(data, list | tuple) and isinstance(part, int)):
             place, data = (*place, part), data[part]
     match error["type"]:
@@ -314,7 +319,7 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
 
 
 def _join(messages: list[str], value: Any) -> str:
-    """Return one message of those about the forms that a value may have: must be A or B, not C."""
+    """Join the messages about the forms that a value may have: must be A or B, not C."""
     if not all(message.startswith("must be ") for message in messages):
         messages = messages[:1]
     said = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
@@ -325,7 +330,7 @@ def _join(messages: list[str], value: Any) -> str:
 
 
 def _forms_at(form: Any, place: Place) -> list[dict[str, Any]]:
-    """Return what the JSON Schema of the form says of this place, for each form that the value may have."""
+    """Return the nodes of the JSON Schema for this place, one for each form that the value may have."""
     schema = json_schema(form)
     nodes = [schema]
     for part in place:
@@ -344,5 +349,5 @@ def json_schema(form: Any) -> dict[str, Any]:
 
 @functools.cache
 def adapter(form: Any) -> TypeAdapter[Any]:
-    """Return what pydantic makes of a model."""
+    """Return pydantic's adapter of a model."""
     return TypeAdapter(form)

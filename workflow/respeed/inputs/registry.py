@@ -1,8 +1,8 @@
-"""The workloads and backends that there are, and what each says of itself in its file.
+"""The workloads and backends that exist, and the facts that each declares in its file.
 
-A file is read, not run. To import all of them takes some forty times as long, for torch and Numba, and would run what
-somebody dropped in whenever any file is checked: one that ends the process, or waits, would stop everybody. So what is
-read are literals and the names of functions; a broken file stops only what names it.
+A file is parsed, not run. To import all files would take some forty times as long, for torch and Numba, and would run
+each of them whenever any file is checked: one that ends the process, or waits, would stop every command. So only
+literals and the names of functions are read, and a broken file stops only runs that name it.
 """
 
 import ast
@@ -22,9 +22,9 @@ from respeed.model import SOME
 from respeed.paths import BACKENDS, WORKLOADS
 
 MAX_BYTES = 1_000_000
-# A constant of a backend is a field in capitals.
+# A backend declares a field as a constant in capitals.
 CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validate_by_alias=True)
-# What a workload must have beside a step, and what it may say of itself in class variables.
+# The methods that a workload must have besides a step, and the class variables that it may declare.
 METHODS = ("arrays", "check", "flops", "traffic_bytes")
 SAID = ("tests", "frameworks", "precisions", "products", "allocates")
 
@@ -35,20 +35,20 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True)
 class WorkloadFacts:
-    """What a workload says of itself.
+    """The facts that a workload declares.
 
     Attributes
     ----------
     file : Path
-        Where its class stands.
+        The file of its class.
     parameters, options : mapping
-        What a case must give, and what it may leave out: "whole", "real", "any", or the texts that it may be.
+        Required and optional parameters of a case, each with its kind ("whole", "real", "any") or allowed texts.
     tests : mapping
-        What its test cases, smoke and odd, do not give as usual: two values by parameter.
+        Parameters to change in the tests: a value for "smoke" and one for "odd".
     methods : tuple of str
-        The names of its methods, among them the frameworks that it has a step for.
+        The names of its methods; a step has the name of its framework.
     frameworks, precisions : tuple of str
-        Those that it runs on and in; empty for all that it has a step for, and all that there are.
+        The frameworks and precisions that it runs in; if empty, all frameworks that it has a step for, all precisions.
     products, allocates : bool
         Whether matrix products decide its result, and whether a step must allocate arrays.
     """
@@ -65,18 +65,18 @@ class WorkloadFacts:
 
     @property
     def takes(self) -> Kinds:
-        """Return what a case may give."""
+        """Return all parameters of a case, required and optional."""
         return self.parameters | self.options
 
     def has_step_for(self, framework: str) -> bool:
-        """Return whether it has a step, or its parts, in a framework."""
+        """Return whether the workload has a step, or parts of one, in a framework."""
         whole, part = {framework, f"steps_{framework}"}, f"{framework}_"
         is_meant = not self.frameworks or framework in self.frameworks
         return is_meant and any(name in whole or name.startswith(part) for name in self.methods)
 
     @property
     def backends(self) -> Names:
-        """Return those that it runs on."""
+        """Return the names of the backends that the workload runs on."""
         return tuple(name for name, backend in backends().items() if self.has_step_for(backend.framework))
 
 
@@ -102,7 +102,7 @@ def workloads() -> dict[str, WorkloadFacts]:
 
 
 def broken_files() -> list[str]:
-    """Return the lines about all workloads and backends that cannot be used."""
+    """Return a line for each mistake in workloads and backends that cannot be used."""
     every = (*read_workloads().values(), *read_backends().values())
     return [line for one in every if isinstance(one, UserError) for line in lines_of(one)]
 
@@ -112,7 +112,7 @@ def _usable(found: Mapping[str, Facts | UserError]) -> dict[str, Facts]:
 
 
 def why_unusable(kind: Literal["workload", "backend"], name: str) -> str | None:
-    """Return why there is none of that name that can be used; None if there is one."""
+    """Return why no workload or backend of that name can be used; None if one can."""
     found: Mapping[str, Any] = read_workloads() if kind == "workload" else read_backends()
     if isinstance(why := found.get(name), UserError):
         return f"the {kind} {name} cannot be used: {why}"
@@ -129,7 +129,7 @@ BackendName = Annotated[str, AfterValidator(_check_backend)]
 
 
 def backends_of(workload: str) -> Names:
-    """Return the backends that the workload runs on; none of one that is not there."""
+    """Return the backends that the workload runs on; none if there is no such workload."""
     return workloads()[workload].backends if workload in workloads() else ()
 
 
@@ -153,16 +153,16 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
 
 @functools.cache
 def read_backends() -> dict[str, BackendFacts | UserError]:
-    """Return what backends say of themselves, by name, or why one cannot be used."""
+    """Return the facts of each backend by name, or the error why it cannot be used."""
     return {path.stem: _tried(read_backend, path) for path in sorted(BACKENDS.glob("[!_]*.py"))}
 
 
 @functools.cache
 def read_workloads() -> dict[str, WorkloadFacts | UserError]:
-    """Return what workloads say of themselves, by name, or why one cannot be used.
+    """Return the facts of each workload by name, or the error why it cannot be used.
 
-    A public class with any of METHODS, inherited or its own, is one. A file that is not Python stands there under its
-    own name.
+    A workload is a public class with any of METHODS, inherited or its own. A file that is not Python is listed under
+    the file's name.
     """
     found: dict[str, WorkloadFacts | UserError] = {}
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
@@ -185,7 +185,7 @@ def _tried(read: Callable[..., Facts], *where: Any) -> Facts | UserError:
 
 
 def read_backend(path: Path) -> BackendFacts:
-    """Return what a backend says of itself; UserError if it cannot be used."""
+    """Return the facts of the backend in a file; raise UserError if it cannot be used."""
     body = _parse(path).body
     said = _literals(path, body, ("DEVICES", "PRECISIONS", "FRAMEWORK"))
     facts: BackendFacts = fit(BackendFacts, {"FRAMEWORK": path.stem} | said, path)
@@ -195,10 +195,10 @@ def read_backend(path: Path) -> BackendFacts:
 
 
 def read_workload(path: Path, of_class: str) -> WorkloadFacts:
-    """Return what a class of the file says of itself.
+    """Return the facts of the workload that is a class of a file.
 
-    Its fields are the parameters of a case: those without a default must be given. What it inherits of other classes of
-    the file is its own.
+    Its fields are the parameters of a case: those without a default must be given. Members that it inherits from other
+    classes of the file count as its own.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
 
 
 def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
-    """Return how a case gives a field: an int is a whole number, a float any, of a Literal it is one of its texts."""
+    """Return the kind of a field: "whole" for int, "real" for float, the texts of a Literal, "any" for a dict."""
     match annotation:
         case ast.Name("int" | "float" as number):
             return "whole" if number == "int" else "real"
@@ -242,7 +242,7 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
 
 
 def _body(name: str, classes: Mapping[str, ast.ClassDef]) -> list[ast.stmt]:
-    """Return what stands in a class, after what stands in those before it in the file that it inherits from."""
+    """Return the statements of a class, after those of its base classes that come before it in the file."""
     node = classes[name]
     bases = (base.id for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes)
     found = [one for base in bases if classes[base].lineno < node.lineno for one in _body(base, classes)]
@@ -250,7 +250,7 @@ def _body(name: str, classes: Mapping[str, ast.ClassDef]) -> list[ast.stmt]:
 
 
 def _assigned(body: Iterable[ast.stmt]) -> dict[str, ast.expr]:
-    """Return what is assigned to names."""
+    """Return the expressions that are assigned to names, by name."""
     found = {}
     for statement in body:
         match statement:
@@ -260,17 +260,17 @@ def _assigned(body: Iterable[ast.stmt]) -> dict[str, ast.expr]:
 
 
 def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> dict[str, Any]:
-    """Return the values that a body assigns to the given names; one that is not assigned is left out."""
+    """Return the values that a body assigns to the given names; a name without a value is left out."""
     return {name: _literal(path, name, value) for name, value in _assigned(body).items() if name in names}
 
 
 def _literal(path: Path, name: str, node: ast.expr) -> Any:
-    """Return the value of an expression; UserError if it is no literal."""
+    """Return the value of an expression; raise UserError if it is not a literal."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         where = f"{from_here(path)}:{node.lineno}: {name}"
-        raise UserError(f"{where} must be written out, without calls: the file is read, and not run") from None
+        raise UserError(f"{where} must be written out, without calls: the file is read, not run") from None
 
 
 @functools.cache

@@ -1,8 +1,8 @@
-"""Compiled passes for what no BLAS does: Numba, in place, on NumPy's arrays in fp32 or fp64, without Python's lock.
+"""Compiled passes for what BLAS lacks: Numba, in place, on NumPy's arrays in fp32 or fp64, without Python's lock.
 
-A tensor of torch on a CPU comes in by its ``numpy()``, which is the same memory. What is compiled is kept in a folder
-that is named by a hash of the sources: Numba looks at the time stamp of a function's own file alone, and one that calls
-a function of another file would go on with what that was when it was compiled.
+A tensor of torch on a CPU is passed by its ``numpy()``, which is the same memory. Compiled code is kept in a folder
+that is named by a hash of the sources: Numba looks at the time stamp of a function's own file alone, and would keep an
+old version of a function that this one calls from another file.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from respeed.machine.process import private_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Everything that lets sums be vectorised; not what would let NaN and infinity be ignored where a check looks for them.
+# All options that let sums be vectorised; none by which NaN and infinity, which checks look for, may be ignored.
 FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
 # Bytes of a cache line, and of the widest vector register. NumPy's own large arrays begin 16 bytes behind one: OpenBLAS
@@ -56,8 +56,8 @@ def compiled_twice(function: Function) -> tuple[Function, Function]:
 def compiled_parallel(function: Function, worth: int = 1) -> Function:
     """Compile a loop over `prange` for one thread and for all; each call takes the better one.
 
-    Small arrays (the first argument) and threads that work alone (``numba.set_num_threads(1)``) take the
-    first. An element is `worth` so many of a simple pass.
+    Small arrays (the first argument) and threads that work alone (``numba.set_num_threads(1)``) take the first. An
+    element takes the time of `worth` elements of a simple pass.
     """
     on_one, on_all = compiled_twice(function)
 

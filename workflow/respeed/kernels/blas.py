@@ -1,9 +1,9 @@
-"""The products of SciPy's BLAS, by their addresses.
+"""The products of SciPy's BLAS, sgemm and dgemm, by their addresses.
 
-SciPy's sgemm and dgemm by their addresses: what scipy.linalg.blas offers holds Python's lock until it is done, and
-threads that multiply each for itself would wait for one another. The addresses are part of scipy.linalg.cython_blas,
-SciPy's interface for compiled code: whatever the library behind it calls them ("sgemm_", in OpenBLAS of 64-bit sizes
-"sgemm_64_", in Accelerate "sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
+The functions of scipy.linalg.blas hold Python's lock until they are done, and threads that each multiply alone would
+wait for one another. The addresses are part of scipy.linalg.cython_blas, SciPy's interface for compiled code: whatever
+their names in the library behind it ("sgemm_", in OpenBLAS of 64-bit sizes "sgemm_64_", in Accelerate
+"sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
 """
 
 from typing import Any
@@ -16,11 +16,12 @@ from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
 
-# Whether sizes are 32-bit numbers, as they are here handed over (so in all wheels); in a SciPy built otherwise they are
-# of another type, int64_t. The same for all of BLAS.
+# Whether sizes are 32-bit numbers, as they are passed here (so in all wheels); in a SciPy built otherwise they are
+# int64_t. The same for all of BLAS.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
-# transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: those that are addresses already. Fortran takes all so.
+# transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: the places of arguments that are addresses already.
+# Fortran takes all arguments by address.
 _ARRAYS = {6, 8, 11}
 
 
@@ -28,8 +29,7 @@ _ARRAYS = {6, 8, 11}
 def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
     """Call the function at `address` with the `arguments`, a tuple, by reference.
 
-    Given as a number, an address does not keep compiled code from being used again by the next process, where it is
-    another one.
+    The address is a number, so that compiled code is still right in the next process, where the address is another one.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -76,7 +76,7 @@ def _multiply(
     )  # fmt: skip
 
 
-# By type: the product, its address, and that with a vector.
+# By type: the product, the address of its function, and the product with a vector.
 _PRODUCTS = {
     np.dtype(name): (
         njit(_TYPES.format(name), cache=True, nogil=True)(_multiply),

@@ -1,7 +1,7 @@
-"""The two passes of parallel sparse coding that torch does in some ten operations each, as kernels in Triton.
+"""The two passes of parallel sparse coding that take torch some ten operations each, as kernels in Triton.
 
-For fp32 on NVIDIA's GPUs. They are compiled once, before anything is captured or timed; whether they are right is seen
-where every step is judged, against its reference in float64.
+For fp32 on NVIDIA's GPUs. They are compiled once, before anything is captured or timed; the check of every step against
+float64 shows whether they are right.
 """
 
 # Triton gives a kernel's arguments their types.
@@ -18,10 +18,10 @@ from torch import Tensor
 MANY = tl.constexpr(1024)
 PIECE = tl.constexpr(256)
 LANES = tl.constexpr(8)
-# One variant for all sizes and addresses. Left alone, Triton compiles one for each pattern of what is divisible by 16,
-# whenever it first meets it: also in the midst of a capture.
+# One variant for all sizes and addresses. By default Triton compiles one for each pattern of arguments that 16 divides,
+# when it first meets it: also during a capture.
 _compiled = partial(triton.jit, do_not_specialize=list(range(12)), do_not_specialize_on_alignment=list(range(12)))
-# Whether a * b + c is rounded once: what Triton does unless told otherwise is about to change.
+# Whether a * b + c is rounded once: Triton's default is about to change.
 _FUSED = {"enable_fp_fusion": True}
 
 
@@ -38,7 +38,7 @@ def _coordinate_step(out, left, s, diagonal, active, columns, penalty):
 
 @_compiled
 def _line_search(s, left, objective, active, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
-    """Compute a row: a pass tries all lengths, another takes one."""
+    """Search along a row: one loop tries all lengths, another takes one."""
     row = tl.program_id(0).to(tl.int64)
     s, left = s + row * columns, left + row * columns
     direction, moved = direction + row * columns, moved + row * columns
@@ -60,7 +60,7 @@ def _line_search(s, left, objective, active, direction, moved, lengths, count, c
     lowers = (change < -of_objective * was - of_norm * penalty * norm) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
-    limit = tl.where(chosen < LANES, columns, 0)  # of what is written: a row that finds none keeps what it has
+    limit = tl.where(chosen < LANES, columns, 0)  # of the columns that are written: none in a row that finds no length
     # All threads read these two, and one writes them: not before the last one has read, or a row takes two lengths.
     tl.debug_barrier()
     tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
@@ -74,7 +74,7 @@ def _line_search(s, left, objective, active, direction, moved, lengths, count, c
 
 
 def coordinate_step(out: Tensor, left: Tensor, s: Tensor, diagonal: Tensor, penalty: float, active: Tensor) -> None:
-    """Compute ``respeed.kernels.sparse.coordinate_step``, of arrays without gaps."""
+    """Compute ``respeed.kernels.sparse.coordinate_step`` for contiguous arrays."""
     rows, columns = out.shape
     grid = rows, triton.cdiv(columns, MANY.value)
     _coordinate_step[grid](out, left, s, diagonal, active, columns, penalty, **_FUSED)
@@ -84,7 +84,7 @@ def line_search(
     s: Tensor, left: Tensor, objective: Tensor, active: Tensor, direction: Tensor, moved: Tensor,
     penalty: float, lengths: Tensor, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
-    """Compute ``respeed.kernels.sparse.line_search``, of arrays without gaps and up to 8 lengths."""
+    """Compute ``respeed.kernels.sparse.line_search`` for contiguous arrays and up to 8 lengths."""
     rows, columns = s.shape
     numbers = len(lengths), columns, penalty, of_objective, of_norm
     _line_search[(rows,)](s, left, objective, active, direction, moved, lengths, *numbers, **_FUSED)

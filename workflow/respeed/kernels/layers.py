@@ -1,9 +1,9 @@
-"""What a layer of units does between two products, in one pass: bias, activation and sample; errors; and draws.
+"""The work of a layer between two products, in one pass: bias, activation and sample; errors; and draws.
 
-At the end stand passes over vectors: sums, copies, sigmoids.
+At the end are passes over vectors: sums, copies, sigmoids.
 
-Draws are a function of their place and of a key, not of the draw before: rows can be spread over threads as one likes,
-and what was drawn can be drawn again.
+A draw is a function of its place and of a key, not of the draw before: rows can be spread over threads in any way, and
+the same numbers can be drawn again.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ _ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 def _sigmoid32(z: np.float32) -> np.float32:
     """Compute 1 / (1 + exp(-z)) within 1e-7, without a call, so that loops are vectorised."""
     x = -z * _LOG2_E
-    # Comparisons, not min and max, which would have to order NaN: it goes through, and the checks see it.
+    # Comparisons, not min and max, which would have to order NaN: NaN passes through, and the checks see it.
     x = -_LARGEST if x < -_LARGEST else x
     x = _LARGEST if x > _LARGEST else x
     whole = np.floor(x + _HALF)
@@ -71,7 +71,7 @@ def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
 def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
     """Compute out <- tanh(out + bias); out (m, n), bias (n,).
 
-    tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is, of 1, not of itself.
+    tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is: relative to 1, not to itself.
     """
     one, two = out.dtype.type(1), out.dtype.type(2)
     for row in prange(out.shape[0]):
@@ -168,7 +168,7 @@ def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> Non
             o[j] = v[j] if u[j] >= below else zero
 
 
-# Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests hold.
+# Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests show.
 _MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
 
 

@@ -1,12 +1,13 @@
-"""Compiled passes of sparse coding: of all examples at once, of one example after another, and of bases.
+"""Compiled passes of sparse coding: over all examples at once, over one example after another, and over bases.
 
-The last two of these solve the lasso, for a Gram matrix G = B B^T (n, n) and correlations q = B x (n,)::
+Of these, `feature_sign_search` and `coordinate_descent` solve the lasso, for a Gram matrix G = B B^T (n, n) and
+correlations q = B x (n,)::
 
     min over s (n,) of 1/2 ||x - s B||^2 + gamma ||s||_1
 
-With c = q - G s, what is left of the correlations, s is the minimum if c_j = gamma sign(s_j) where s_j is not 0, and
-|c_j| <= gamma elsewhere. Both solvers begin at 0, keep a small set of coordinates, and look at the others only when it
-has settled. Their numbers are fp32.
+With the remaining correlations c = q - G s, s is the minimum if c_j = gamma sign(s_j) where s_j is not 0, and |c_j| <=
+gamma elsewhere. Both solvers begin at 0, keep a small set of coordinates, and look at the others only when it has
+settled. Their numbers are fp32.
 """
 
 from collections import namedtuple
@@ -29,7 +30,7 @@ compiled_solver = partial(compiled_parallel, worth=1000)
 def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, active: Array) -> None:
     """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, and 0 in rows that are done.
 
-    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `going` (m,).
+    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `active` (m,).
     """
     gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
     for row in prange(out.shape[0]):
@@ -53,7 +54,7 @@ def line_search(
     enough: change < -of_objective objective - of_norm penalty ||s||_1
     s += t direction    left -= t moved    objective += change
 
-    `s`, `left`, `direction` and `moved` are (m, n), `objective` and `going`, 0 or 1, are (m,).
+    `s`, `left`, `direction` and `moved` are (m, n), `objective` and `active`, 0 or 1, are (m,).
     """
     gamma, half, zero = s.dtype.type(penalty), s.dtype.type(0.5), s.dtype.type(0)
     share, share_of_norm = s.dtype.type(of_objective), gamma * s.dtype.type(of_norm)
@@ -97,7 +98,7 @@ def gradient_step(out: Array, bases: Array, product: Array, target: Array, rate:
                 o[j] *= scale
 
 
-# Rows of a workspace are a little longer than a power of two, or all of them would meet in one set of the cache.
+# Rows of a workspace are a little longer than a power of two: otherwise all would share one set of the cache.
 PADDING = 16
 
 
@@ -111,20 +112,20 @@ def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: f
     """Compute out (m, n) <- the minimisers for correlations q (m, n), by feature-sign search.
 
     An active set with guessed signs makes the problem a quadratic one, solved exactly by a Cholesky factor of the set's
-    piece of G. Between the old point and the solution the objective is looked at wherever a coefficient changes its
-    sign; one that is 0 at the best point leaves. When all signs hold, the largest |c_j| joins if it exceeds gamma.
+    piece of G. Between the old point and the solution the objective is computed wherever a coefficient changes its
+    sign; a coefficient that is 0 at the best point leaves. When all signs hold, the largest |c_j| joins if above gamma.
 
     References
     ----------
     .. [1] H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding algorithms", 2006, algorithm 1.
     """
     for thread in prange(len(workspaces)):
-        # Neighbours may cost alike: each thread takes every so many-th.
+        # Neighbours may cost about the same: with n threads, each takes every n-th example.
         for example in range(thread, len(out), len(workspaces)):
             _search(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
 
 
-# A coefficient outside may exceed the penalty by this share.
+# The correlation of a coordinate outside of the set may exceed the penalty by this share.
 SEARCH_OPTIMAL = 1e-3
 MAX_STEPS = 4000
 
@@ -216,7 +217,7 @@ def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> 
 def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[float32, int]:
     """Find the t of the least objective at value + t (goal - value), and which coefficient is 0 there, or -1.
 
-    The quadratic part is a t^2 / 2 + b t. Looked at are t = 1 and where a coefficient changes its sign.
+    The quadratic part is a t^2 / 2 + b t. Candidates are t = 1 and each t where a coefficient changes its sign.
     """
     index, _, value, goal, _ = active
     a, b = float32(0.0), float32(0.0)
@@ -247,7 +248,7 @@ def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Acti
 def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: float, workspaces: Array) -> None:
     """Compute out (m, n) <- the minimisers for correlations q (m, n), by coordinate descent over a working set.
 
-    The set is solved for alone, on its own small piece of G; then what violates its condition most joins it.
+    The set is solved for alone, on its own small piece of G; then those that violate their condition most join it.
 
     References
     ----------
@@ -297,7 +298,7 @@ def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> N
 
 @compiled
 def _leave(size: int, index: Array, value: Array, small: Array) -> int:
-    """Take the coordinates that came out as 0 from the set; the last ones take their places."""
+    """Remove the coordinates that became 0 from the set; the last ones take their places."""
     i = 0
     while i < size:
         if value[i] != 0.0:
@@ -313,7 +314,7 @@ def _leave(size: int, index: Array, value: Array, small: Array) -> int:
 
 @compiled
 def _settle(size: int, gamma: float32, small: Array, value: Array, left: Array) -> None:
-    """Descend on the set alone until no coordinate moves; `left`, its own correlations, are kept up with each move."""
+    """Descend on the set alone until no coordinate moves; each move updates `left`, the set's own correlations."""
     for _ in range(MAX_SWEEPS):
         farthest = float32(0.0)
         for i in range(size):
@@ -350,8 +351,8 @@ def _refresh(s: Array, left: Array, size: int, gram: Array, index: Array, value:
 def descend_bases(bases: Array, gradient: Array, second: Array, first: int, change: Array) -> None:
     """Bring the rows `first` and following of bases (n, k) to their minimum one by one, norms at most 1.
 
-    `gradient` (rows, k) is A B - C for these rows, of the bases as they are, with A = `second` (n, n). What a row
-    changes in the gradient of the next ones is made good as it changes; `change` (rows, k) is what was added to each.
+    `gradient` (rows, k) is A B - C for these rows, of the bases as they are, with A = `second` (n, n). The
+    gradient of later rows is updated as each row changes; `change` (rows, k) is the change of each.
     """
     for i in range(gradient.shape[0]):
         g, b, d, weights = gradient[i], bases[first + i], change[i], second[first + i]

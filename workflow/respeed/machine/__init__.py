@@ -1,4 +1,4 @@
-"""What this machine is: the facts that a record carries, its name, and what tells it from another one."""
+"""Facts of this machine that a record carries, its name, and how it differs from another machine."""
 
 import hashlib
 import json
@@ -17,11 +17,11 @@ from respeed.machine.devices import accelerator_driver, accelerator_names
 from respeed.machine.process import cpu_quota, output_of, read_word
 from respeed.machine.software import scipy_library
 
-# What a kernel leaves of the memory after its own start differs a little from boot to boot.
+# The memory that a kernel reports differs a little from boot to boot.
 MEMORY_TOLERANCE = 0.05
-# The mark of the system's own number, which two machines of one kind do not share.
+# A mark made of the system's own number, which two machines of one kind do not share.
 HOST = "host"
-# The facts that a machine does not change without becoming another one, and what they are called.
+# The facts in which no machine changes without becoming another one, and their names.
 FIELDS = {
     "cpu": "CPU",
     "physical_cores": "physical cores",
@@ -32,8 +32,8 @@ FIELDS = {
     HOST: "host",
 }
 _NOISE = re.compile(r"\((r|tm|c)\)|\bcpu\b|\bprocessor\b|\b\d+-core\b|@.*|\bwith\b.*|\bnvidia\b", re.IGNORECASE)
-# Not the number itself, which systemd asks to keep secret. With a purpose mixed in, nobody can work it out, or find the
-# mark again in what another program made of it.
+# Hashed with the number, which systemd asks to keep secret: nobody can work the number out, or find the mark again in
+# another program's hash of it.
 _PURPOSE = b"respeed: which machine a record was made on"
 MACHINE_ID = Path("/etc/machine-id")
 
@@ -94,7 +94,7 @@ def hardware_digits(facts: Mapping[str, Any]) -> str:
 def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
     """Return the first field in which two machines differ, with both values; None if they may be one machine.
 
-    Such as "memory, 15.6 GiB, not 23.4 GiB", which `there` has and `here` has not. What only one of them tells is not
+    Such as "memory, 15.6 GiB, not 23.4 GiB": first the value of `there`. A field that only one of them has is not
     compared.
     """
     for field, name in FIELDS.items():

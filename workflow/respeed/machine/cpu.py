@@ -13,11 +13,11 @@ import psutil
 
 from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_word
 
-# What a hardware profile may say of its CPUs.
+# How a hardware profile may list its CPUs.
 CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
 # No machine has CPUs of more digits.
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-# What Linux tells of its CPUs.
+# Linux's files about its CPUs.
 SYS = Path("/sys/devices/system/cpu")
 # The vector extensions that decide how fast a product can be, as Linux calls them; and as macOS does, under
 # hw.optional.
@@ -29,7 +29,7 @@ _ON_MACOS = {"AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "b
 
 
 def parse_list(text: str) -> tuple[int, ...] | None:
-    """Return the CPUs of a list as Linux writes it, "0-3,8", in their order; None if it is none."""
+    """Return the CPUs of a list as Linux writes it, "0-3,8", in their order; None if `text` is no such list."""
     found: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
@@ -50,7 +50,7 @@ def show_list(cpus: Iterable[int]) -> str:
 
 
 def choice_as_text(value: Any) -> str | None:
-    """Return a profile's list of CPUs as one text; None if it is none."""
+    """Return a profile's list of CPUs as one text; None if `value` is no such list."""
     listed = parse_list(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return show_list(listed) if listed else None
 
@@ -88,7 +88,7 @@ def cpu_model() -> str:
 
 
 def cpu_flags() -> list[str]:
-    """Return those of `INSTRUCTIONS` that the CPU has."""
+    """Return the extensions of `INSTRUCTIONS` that the CPU has."""
     if platform.system() == "Darwin":
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)

@@ -1,8 +1,8 @@
 """Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu".
 
-What NVIDIA's driver tells of its devices (NVML), and the counters of energy: theirs, and those of the CPU's packages
-(RAPL). Whether a device can be used, its backend alone knows (`backends.probe`); what is here needs neither torch nor
-JAX.
+Also the facts that NVIDIA's driver reports of its devices (NVML), and the counters of energy: of these devices, and of
+the CPU's packages (RAPL). Only its backend can find out whether a device can be used (`backends.probe`); nothing here
+needs torch or JAX.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import Any
 
 from respeed.machine.process import read_word
 
-# What people call each kind of accelerator.
+# The usual names of the kinds of accelerators.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
 # The files of drivers, without which there is no such device: AMD's, NVIDIA's, Jetson's and WSL2's of GPUs that torch
 # calls cuda; Intel's; Apple's; Google's.
@@ -27,17 +27,17 @@ DRIVERS = {
     "tpu": ("/dev/accel0", "/dev/accel", "/dev/vfio"),
 }
 POWERCAP = Path("/sys/class/powercap")
-# No package of a CPU takes as much. A counter that this would bring round within a block may have gone round unseen.
+# No package of a CPU takes as much power. A counter that this power would wrap within a block may have wrapped unseen.
 MOST_WATTS = 1000.0
 
 # NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
 _SM, _CORE = 1, 0
-# A larger number stands for one that the device does not have (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), but for bytes.
+# A larger number means that the device has no such reading (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), except for bytes.
 MOST_READ = 1e6
 
-# Given NVML and the handle of a device, what it tells.
+# From NVML and the handle of a device to a reading.
 Query = Callable[[Any, Any], Any]
-# What a record says of an NVIDIA device.
+# The facts of a record about an NVIDIA device.
 FACTS: Mapping[str, Query] = {
     "name": lambda nvml, gpu: nvml.nvmlDeviceGetName(gpu),
     "driver": lambda nvml, gpu: nvml.nvmlSystemGetDriverVersion(),
@@ -48,7 +48,7 @@ FACTS: Mapping[str, Query] = {
     "counts_energy": lambda nvml, gpu: _device_joules(nvml, gpu) >= 0,
     "processes": lambda nvml, gpu: len({p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(gpu)} - {os.getpid()}),
 }
-# What is read of a device's clock around each block.
+# The readings of a device's clock around each block.
 CLOCK: Mapping[str, Query] = {
     "sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, _SM),
     "highest_sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, _SM),
@@ -65,7 +65,7 @@ def split_device(device: str) -> tuple[str, int | None]:
 
 
 def too_high(kind: str, index: int, there: int) -> str | None:
-    """Return why there is no device of that number among so many of its kind; None if there is one."""
+    """Return why device `index` of a kind does not exist, if the machine has `there` of them; None if it exists."""
     if index < there:
         return None
     return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
@@ -81,7 +81,7 @@ def missing_device(device: str) -> str | None:
 
 
 def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
-    """Return what NVML tells of each NVIDIA device, or of the one at a PCI address."""
+    """Return NVML's facts about each NVIDIA device, or about the one at a PCI address."""
     nvml, devices = _find_devices(pci)
     return [_ask(FACTS, nvml, device) for device in devices]
 
@@ -93,15 +93,15 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def accelerator_driver() -> str | None:
-    """Return the version of the NVIDIA driver; None where there is none, or it does not say."""
+    """Return the version of the NVIDIA driver; None if there is no driver, or no version of it is known."""
     return next((facts.get("driver") for facts in device_facts()), None)
 
 
 def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]:
-    """Return a function that tells, whenever it is called, what NVML says of the clock of a row's device.
+    """Return a function that reads the clock of a row's device from NVML.
 
-    `pci` is the address of the device. Of one that NVML does not know the function tells nothing. It takes a fraction
-    of a millisecond, so that it can be called around every block.
+    `pci` is the address of the device. For a device that NVML does not know, the function returns no readings. A call
+    takes a fraction of a millisecond, so that it can be made around every block.
     """
     nvml, found = _find_own(device, pci)
     return functools.partial(_ask, CLOCK, nvml, found[0]) if found else dict
@@ -110,7 +110,7 @@ def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]
 def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
     """Return NVML, which is open from then on, and the handles of all NVIDIA devices, or of the one at a PCI address.
 
-    There are none without library, driver, right or such a device.
+    There are no handles without the library, the driver, permission, or such a device.
     """
     try:
         import pynvml as nvml
@@ -126,8 +126,8 @@ def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
 def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
     """Return NVML and the handle of a row's device.
 
-    There is none of a device that is not NVIDIA's, or tells no address; nor of a MIG slice, whose board counts energy
-    and tells clocks for all its slices.
+    There is no handle for a device that is not NVIDIA's, or has no address; nor for a MIG slice, whose board counts
+    energy and reports clocks for all its slices.
     """
     if split_device(device)[0] != "cuda" or pci is None:
         return None, []
@@ -143,9 +143,9 @@ def _is_sliced(nvml: Any, gpu: Any) -> bool:
 
 
 def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]:
-    """Return what NVML tells of a device.
+    """Return NVML's readings of a device.
 
-    What it does not tell is left out: vGPUs, WSL2, MIG and Jetson leave much unsaid.
+    Readings that it does not have are left out: vGPUs, WSL2, MIG and Jetson lack many.
     """
     readings = {}
     for fact, query in queries.items():
@@ -160,8 +160,8 @@ def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]
 class EnergyCounter:
     """The energy that a `domain`, a CPU's package or a GPU, has used since some moment.
 
-    `read` returns joules, and raises what its driver raises where the counter is gone. The counter begins anew at
-    `wraps_at` joules; None for one that never does.
+    `read` returns joules, and raises the driver's error where the counter is gone. The counter begins again from 0 at
+    `wraps_at` joules; None if it never does.
     """
 
     domain: str
@@ -171,7 +171,7 @@ class EnergyCounter:
     def between(self, before: float, after: float, seconds: float) -> float:
         """Return the joules between two readings that lie `seconds` apart.
 
-        It is NaN where the counter was set back, or may have begun anew more than once.
+        It is NaN where the counter was set back, or may have begun again more than once.
         """
         if self.wraps_at is None:
             return after - before if after >= before else math.nan
@@ -185,7 +185,7 @@ Found = tuple[list[EnergyCounter], str]
 def energy_counters(device: str, pci: str | None = None) -> Found:
     """Find the counters of a row on `device`, whose PCI address is `pci`, or say why there are none.
 
-    A row of an accelerator has the counter of that and those of the CPU's packages, or none at all.
+    A row of an accelerator has the counters of the accelerator and of the CPU's packages, or none at all.
     """
     packages, why_not = cpu_counters()
     if device == "cpu":
@@ -193,13 +193,13 @@ def energy_counters(device: str, pci: str | None = None) -> Found:
     nvml, found = _find_own(device, pci)
     if not found:
         if nvml:
-            return [], "a MIG slice: its board counts energy and tells clocks for all slices together"
-        return [], f"of {device} devices only those that NVML knows count their energy"
+            return [], "a MIG slice: its board counts energy and reports clocks for all slices together"
+        return [], f"only {device} devices that NVML knows count their energy"
     own = EnergyCounter("GPU", functools.partial(_device_joules, nvml, found[0]))
     try:
         own.read()
     except Exception as error:
-        return [], f"NVML tells no energy of this device ({error})"
+        return [], f"NVML reports no energy of this device ({error})"
     return [own, *packages], ""
 
 

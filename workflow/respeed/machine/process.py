@@ -1,12 +1,12 @@
-"""Processes that measure: what one inherits and may use, how it ends, and the lock that lets one measure at a time.
+"""Processes that measure: their environment, their limits, their end, and the lock that lets one measure at a time.
 
 No library that computes is used here.
 
-The environment of the measuring process is made and not inherited: what a user's shell says of threads, precision,
-algorithms, waiting or compilers must not reach the measurement. Some of it would pass every check: cuBLAS's emulated
-single precision is as exact as fp32.
+The environment of the measuring process is made and not inherited: a user's settings of threads, precision, algorithms,
+waiting or compilers must not reach the measurement. Some of them would pass every check: cuBLAS's emulated single
+precision is as exact as fp32.
 
-Two measurements on one machine would measure each other. The lock is one file of the user's, locked by flock(2): it is
+Two measurements on one machine would disturb each other. The lock is one file of the user's, locked by flock(2): it is
 held as long as any process has the file open, so that a measuring process whose parent was killed keeps it for as long
 as it uses the cores.
 """
@@ -33,7 +33,7 @@ from platformdirs import user_cache_path
 from respeed.errors import UserError
 from respeed.paths import lock_file
 
-# Inherited and named by records: which devices are meant, and what is loaded before all else.
+# Inherited and listed in records: the choice of devices, and libraries that are loaded before all others.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
 NAMED = PRELOADED | {
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES",
@@ -41,7 +41,7 @@ NAMED = PRELOADED | {
     "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY", "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS",
     "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE",
 }  # fmt: skip
-# Inherited and not named, since they name users, hosts and folders: where things lie, and who is at work.
+# Inherited and not listed in records, since they name users, hosts and folders.
 INHERITED = {
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
     "PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CONDA_PREFIX", "CC", "CXX", "CUDA_HOME",
@@ -58,7 +58,7 @@ FIXED = {
     "OMP_DYNAMIC": "FALSE",
     "MKL_DYNAMIC": "FALSE",
     # glibc hands large blocks back to the kernel at every free by default, and each step then pays page faults for them
-    # (1,700 to 2,040 a step were seen, +26 % time). These keep what was once allocated.
+    # (1,700 to 2,040 a step were seen, +26 % time). These settings keep what was once allocated.
     "MALLOC_TRIM_THRESHOLD_": "4294967295",
     "MALLOC_MMAP_THRESHOLD_": "1073741824",
     # Huge pages make the first touch of what is allocated cheap: a round of rbm started 3 s earlier, its steps
@@ -71,11 +71,11 @@ FIXED = {
     # Torch's threads (libgomp's) do so for 300,000 turns of a loop (7 to 11 ms), in which the lanes of a step in
     # patches waited for 2 % of their time; with 10,000 for 0.3 %.
     "GOMP_SPINCOUNT": "10000",
-    # Or else XLA would take three quarters of a GPU's memory at once, whatever the programs need.
+    # Otherwise XLA would take three quarters of a GPU's memory at once, whatever the programs need.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
 }
-# XLA's operations in one order. Or else it hands what could be done at once to its pool, though this is of one thread:
-# that one and the one that asks would take turns on one CPU, as at large sizes they still do.
+# XLA's operations in one order. Otherwise it hands operations that can run at once to its pool, even to a pool of one
+# thread: this thread and the calling one would take turns on one CPU, as at large sizes they still do.
 ON_ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_enable_concurrency_optimized_scheduler=false"}
 
 # Linux's control groups, of the second version, and which of them this process is in.
@@ -86,13 +86,13 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a process that computes on `threads` threads: what it inherits, and what is set."""
+    """Return the environment for a process that computes on `threads` threads: inherited variables, and set ones."""
     kept = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
     return kept | dict.fromkeys(THREADS, str(threads)) | FIXED | (ON_ONE_THREAD if threads == 1 else {})
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return what a record tells of the environment, in the order of the names, libraries without their folders."""
+    """Return the variables that a record lists, sorted by name, libraries without their folders."""
     listed = sorted(environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD})
     return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in listed}
 
@@ -119,7 +119,7 @@ def cpu_quota() -> float | None:
 
 
 def quota_throttles() -> int | None:
-    """Return how often the CPU time that is allowed was used up; None where nothing tells."""
+    """Return how often the allowed CPU time was used up; None where the system does not count this."""
     counts = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
     return int(sum(counts)) if counts else None
 
@@ -127,7 +127,7 @@ def quota_throttles() -> int | None:
 def memory_left() -> float | None:
     """Return how many bytes more may be used before the kernel ends a process; None where there is no limit.
 
-    What it keeps of files counts as left: it gives that up before it ends anybody.
+    The kernel's copies of files count as left: it gives them up before it ends a process.
     """
 
     def left(group: Path) -> float:
@@ -140,17 +140,18 @@ def memory_left() -> float | None:
 def memory_free() -> float:
     """Return how many bytes this process may have in all.
 
-    They are what it holds, which the next case may use, and what the system and its control group leave.
+    These are the bytes that it holds, which the next case may use, and those that the system and its control group
+    leave.
     """
     available, left = psutil.virtual_memory().available, memory_left()
     return float(psutil.Process().memory_info().rss + (available if left is None else min(available, left)))
 
 
 def _read_groups(read: Callable[[Path], float]) -> list[float]:
-    """Return what is read in the folders of this process's control group and those above it, whose limits hold as well.
+    """Return what `read` finds in this process's control group and in those above it, whose limits hold as well.
 
-    There is nothing of one where a file is missing or has the word "max" for a number. A container shows its own group
-    as the root; elsewhere (systemd, Slurm) it lies deeper.
+    A group is left out if a file is missing or has the word "max" for a number. A container shows its own group as the
+    root; elsewhere (systemd, Slurm) it lies deeper.
     """
     group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
     found = []
@@ -166,7 +167,7 @@ def _counter(path: Path, key: str) -> int:
 
 
 def private_stdout() -> TextIO:
-    """Keep the pipe to the parent for answers alone: whatever a library prints goes to standard error."""
+    """Keep the pipe to the parent for answers alone: the output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     return answers
@@ -175,7 +176,7 @@ def private_stdout() -> TextIO:
 def private_folder(name: str) -> Path:
     """Return the folder `name` in the user's cache, made so that no other user can put anything into it."""
     folder = user_cache_path("respeed") / name
-    for path in (folder.parent, folder):  # what makes parents gives them no mode
+    for path in (folder.parent, folder):  # mkdir gives parents that it makes no mode
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -194,7 +195,7 @@ def die_first_for_memory() -> None:
 
 
 def interrupt_when_stopped() -> None:
-    """Raise KeyboardInterrupt on SIGTERM and SIGHUP as on Ctrl-C, and tell what this process started to end.
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP as on Ctrl-C, and end the processes that this one started.
 
     A signal that is ignored when the program starts stays so, as under `nohup`. Ctrl-C a second time ends at once.
     """
@@ -213,10 +214,10 @@ def interrupt_when_stopped() -> None:
 
 
 def ignore_interrupts() -> None:
-    """Hear no signal that stops a run.
+    """Ignore the signals that stop a run.
 
-    A process that is about to be started does so: they are for whoever started it, who then ends it. If it died of them
-    first, that would look like a case that cannot be measured.
+    For a process that is about to be started: the signals are for its parent, which then ends it. If the process died
+    of them first, its case would seem not to be measurable.
     """
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
@@ -231,7 +232,7 @@ def read_word(path: Path) -> str:
 
 
 def output_of(*command: str) -> str:
-    """Return what a command of the system prints, in English; "" where there is no such command, or it fails."""
+    """Return the output of a system command, in English; "" where there is no such command, or it fails."""
     english = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, env=english).stdout.strip()
@@ -241,12 +242,12 @@ def output_of(*command: str) -> str:
 
 # The descriptors that hold the lock, for a child to inherit; none where there is no lock to be had.
 Held = tuple[int, ...]
-# To look so often costs a measurement nothing that its own probes would see.
+# Looking so often disturbs a measurement less than its own probes can show.
 LOOK_SECONDS = 0.5
 
 
 def lock_path() -> Path:
-    """Return the file of this user's measurements on this machine: a home may be that of several machines."""
+    """Return the lock file of this user's measurements on this machine: several machines may share a home."""
     return user_cache_path("respeed") / f"measures-{platform.node()}.lock"
 
 
@@ -257,10 +258,10 @@ def say_on_screen(text: str) -> None:
 
 @contextlib.contextmanager
 def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen) -> Iterator[Held]:
-    """Hold the lock of measurements, and give its descriptors.
+    """Hold the lock of measurements, and yield its descriptors.
 
-    While another measurement holds it: say so once, and wait, for ever or for `wait_seconds`. Raises UserError after
-    these. Where no lock can be had, a line says so.
+    While another measurement holds the lock, print a line once and wait, for ever or for `wait_seconds`; after these,
+    raise UserError. Where no lock is possible, print a line and go on.
     """
     path, held, is_said = lock_path(), Held(), False
     deadline = math.inf if wait_seconds is None else time.monotonic() + wait_seconds
@@ -288,7 +289,7 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 
 def who_measures() -> str | None:
-    """Return who holds the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to."""
+    """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if no holder is known."""
     path = lock_path()
     with contextlib.suppress(OSError):  # no lock can be had here
         if (descriptor := lock_file(path)) is None:

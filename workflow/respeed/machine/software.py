@@ -15,17 +15,17 @@ from threadpoolctl import LibController, ThreadpoolController, threadpool_info
 
 from respeed.machine.process import output_of
 
-# The libraries that SciPy may compute with, by the names that profiles and machines' facts use, and what people call
-# them: its wheels have OpenBLAS, or on macOS Apple's Accelerate; conda's and Linux distributions' have what their
-# package manager was told.
+# The libraries that SciPy may compute with, by the names in profiles and machines' facts, and their usual names: its
+# wheels have OpenBLAS, or on macOS Apple's Accelerate; those of conda and Linux distributions have the library that
+# their package manager chose.
 LIBRARIES = {"openblas": "OpenBLAS", "accelerate": "Accelerate", "mkl": "MKL", "blis": "BLIS"}
 
 
 def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
-    """Return the files that a command names, by its words; None for one that is not there.
+    """Return the files that a command names, by word; None for a file that is not there.
 
-    They are the program, found from `folder` if its name has a /, or else on the PATH, and what begins with {paper}/,
-    which stands for the folder.
+    These are the program, found from `folder` if its name has a /, or else on the PATH, and words that begin with
+    {paper}/, which stands for the folder.
     """
     found: dict[str, Path | None] = {}
     for word in command:
@@ -71,13 +71,13 @@ def blas_libraries() -> list[dict[str, Any]]:
 
 
 def library_name(path: str) -> str:
-    """Return a library's file without its folders, which may be named after a user; with a wheel's, numpy.libs/."""
+    """Return the name of a library's file without folders, which may name a user, but with a wheel's numpy.libs/."""
     *_, folder, name = ("", *PurePath(path).parts)
     return f"{folder}/{name}" if folder.endswith(".libs") else name
 
 
 def library_label(name: str) -> str:
-    """Return what people call the library; of one that is not known here its own name."""
+    """Return the usual name of a library; its own name if it is not one of `LIBRARIES`."""
     return LIBRARIES.get(name, name)
 
 
@@ -85,8 +85,8 @@ def library_label(name: str) -> str:
 def scipy_library() -> str:
     """Return the name of the library that SciPy computes with, one of `LIBRARIES` or another.
 
-    It is in the name that SciPy was built with. Where that is a stub's ("blas", "cblas"), the system has put a library
-    of its choice behind it: one that threadpoolctl finds, or else Apple's, or the slow one of netlib.
+    It is in the name that SciPy was built with. If that is the name of a stub ("blas", "cblas"), the system has chosen
+    the library behind it: one that threadpoolctl finds, or else Apple's, or the slow one of netlib.
     """
     import scipy
 
@@ -100,14 +100,14 @@ def scipy_library() -> str:
 
 
 def controller(library: str) -> LibController | None:
-    """Return by which threadpoolctl steers SciPy's library; None if it does not find it."""
+    """Return threadpoolctl's controller of SciPy's library; None if there is none."""
     return next((found for found in _controllers() if found.internal_api == library), None)
 
 
 def _controllers() -> list[LibController]:
-    """Return those of SciPy, and then those that all packages share.
+    """Return threadpoolctl's controllers of BLAS: SciPy's, then those outside site-packages.
 
-    NumPy and torch have libraries of their own, in their folders, whose files may be called as SciPy's is.
+    NumPy and torch have libraries of their own, in their folders, whose files may have the same name as SciPy's.
     """
     import scipy
     from scipy.linalg import cython_blas  # noqa: F401  # loads the library
@@ -120,7 +120,7 @@ def _controllers() -> list[LibController]:
 
 def source_commit(root: Path) -> str:
     """Return the commit of the checkout, with "+changes" if files differ from it; "unknown" outside a checkout."""
-    # It takes no lock that would be left behind, and keep the user from his own commits, if this is killed now.
+    # Without git's locks: one that is left behind, if this is killed now, would keep the user from committing.
     git = ("git", "--no-optional-locks", "-C", str(root))
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     changes = output_of(*git, "status", "--porcelain", "--untracked-files=no")

@@ -1,7 +1,7 @@
 """The cases of a turn, one by one: build, check, warm up, time, check again.
 
-What all cases of a process share is a bench: the backend, and the reference probe on its threads. Whether a result is
-right is said against plain NumPy in float64.
+All cases of a process share a bench: the backend, and the reference probe on its threads. Results are compared with
+plain NumPy in float64.
 """
 
 import contextlib
@@ -43,19 +43,20 @@ from respeed.workloads.vector_sum import MemoryCopy
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=640, k=640, n=640)
-# Up to so many threads every BLAS was seen to use all of them for the probe.
+# Up to this many threads, every BLAS was seen to use all of them for the probe.
 MANY = 8
 # Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
 MOST_TAKEN = 1.05
-# Squares are doubled until one takes this long: what is shorter does not fill a device with many cores.
+# Squares are doubled until a product takes this long: a shorter one does not fill a device with many cores.
 PRODUCT_SECONDS = 0.005
 SIDES = (1024, 2048, 4096, 8192)
 # Several times larger than any cache but the largest; read and written once each.
 COPY_BYTES = 64 * 2**20
-# On a device, whose caches may be as large; and the most of its free memory that an array of a ceiling takes.
+# The same on a device, whose caches may be as large; and the share of its free memory that an array of a ceiling may
+# take.
 DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
-# Host memory that building and checking a case takes, in sizes of the program. What the check compares with is drawn
-# again piece by piece; up to 1.3 were seen at the larger sizes.
+# Host memory that building and checking a case takes, in sizes of the program. The check draws its inputs again piece
+# by piece; up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
@@ -68,10 +69,10 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 @dataclass(frozen=True)
 class Bench:
-    """What the cases of a process share.
+    """The backend and the probes that the cases of a process share.
 
-    `probes` are those of the row in this session, and collect every one of the process; `rehearsed` are the tiny cases
-    that it has run before.
+    `probes` are the row's probes in this session, to which the process adds its own; `rehearsed` are the tiny cases
+    that the process has run before.
     """
 
     backend: Backend
@@ -91,8 +92,8 @@ def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO
 def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
     """Return why nothing of this process may count: another number of threads ran than was asked for.
 
-    Where these share their CPUs, the one that asks may work beside them, but they may not take the time of more CPUs
-    than they are threads. None if all is well.
+    Where the threads share their CPUs, the calling one may work beside them, but they may not take the time of more
+    CPUs than they are threads. None if all is well.
     """
     ran = proof["threads_ran"]
     if not profile.is_cpu:
@@ -110,8 +111,8 @@ def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, i
 def measure_ceilings(backend: Backend) -> dict[str, float]:
     """Measure, in every round, `flops_per_second` of a square product, and `bytes_per_second` of a copy.
 
-    Of a copy bytes read and written both count. A device's are those under load, many queued at once: waited for one by
-    one, on a clock that has just woken, both come out low.
+    A copy counts bytes read and written. On a device the steps are queued, many at once: if the host waited for each,
+    on a clock that has just woken, both numbers would be too low.
     """
     free, best, width = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
     for side in SIDES:
@@ -133,11 +134,11 @@ def _best_seconds(backend: Backend, workload: Workload) -> float:
 
 
 def measure_cases(order: Order, emit: Callable[..., None]) -> None:
-    """Measure the cases of an order, and tell what is found as events.
+    """Measure the cases of an order, and emit the results as events.
 
-    First comes `ready`, with the facts of the process, or else `not-run`, with the reason; then of each case a `begin`
-    and a `case`, with its facts. `lost` comes after a case that left the process without its device: the cases to come
-    need another.
+    First comes `ready`, with the facts of the process, or else `not-run`, with the reason; then for each case a
+    `begin`, and a `case` with its facts. `lost` comes after a case that left the process without its device: the cases
+    to come need another process.
     """
     profile = order.profile
     try:
@@ -170,7 +171,8 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         threads_proof=threads_proof,
         ceilings=ceilings,
     )
-    # Each case collects what the last one left: what the libraries loaded need not be gone through every time.
+    # Each case collects the garbage of the last one: objects of the loaded libraries need not be gone through every
+    # time.
     gc.freeze()
     for asked in order.cases:
         emit("begin", case=f"{asked.case.workload} {asked.case.name}")
@@ -187,7 +189,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
 
 
 def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of a case that was measured twice: all blocks stay in it, and of errors the larger ones."""
+    """Return the facts of a case that was measured twice, with all blocks and the larger errors."""
     return second | {
         "errors": {name: max(error, second["errors"].get(name, error)) for name, error in first["errors"].items()},
         "blocks": [*first["blocks"], *second["blocks"]] if second["status"] == "measured" else [],
@@ -197,10 +199,10 @@ def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, A
 
 
 def _is_lost(bench: Bench) -> bool:
-    """Return whether the device refuses all that this process still asks.
+    """Return whether the device refuses all further calls of this process.
 
-    After some errors, such as an access where nothing is or one that its memory could not correct, each call fails with
-    the same error. Want of memory is none of them.
+    After some errors, such as an access to an invalid address or a memory error that could not be corrected, each call
+    fails with the same error. Lack of memory is no such error.
     """
     try:
         bench.probe.seconds()
@@ -214,7 +216,7 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
     case, precision = asked.case, order.profile.precision
     facts = untimed(asked, "measured")
     began = seconds_now()
-    # A program and its captured steps hold one another: only this lets go of the last case's arrays.
+    # A program and its captured steps refer to each other: only this frees the last case's arrays.
     gc.collect()
     try:
         workload = make_workload(case)
@@ -238,7 +240,7 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
 def _why_not(error: Exception) -> str:
     """Return the error as a reason, in one line.
 
-    What the disk refuses, such as compiled kernels that cannot be kept, is no fact of a case: it is raised again.
+    An error of the disk, such as when compiled kernels cannot be kept, is no fact of a case: it is raised again.
     """
     if is_of_the_disk(error):
         raise error
@@ -248,7 +250,7 @@ def _why_not(error: Exception) -> str:
 
 
 def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
-    """Return what a program that takes so much in fp32 needs and has not got; None if it fits.
+    """Return why a program that takes so much memory in fp32 does not fit; None if it fits.
 
     On the host numbers are `width` times as wide.
     """
@@ -266,15 +268,15 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
     A first step that fills a block is timed itself. Raises WrongResult where no time may be shown.
     """
     backend = bench.backend
-    if hasattr(workload, "on_row"):  # a program of somebody else's
+    if hasattr(workload, "on_row"):  # a program by others
         workload = workload.on_row(order.profile)
     else:
         _rehearse(asked, bench)
-    backend.why_plain()  # those of programs before this one
+    backend.why_plain()  # forgets the reasons of programs before this one
     program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    runner = getattr(program.arrays, "runner", None)  # of a program of somebody else's
+    runner = getattr(program.arrays, "runner", None)  # of a program by others
     if runner:
         facts["executables"] = runner.executables
     with contextlib.closing(runner) if runner else contextlib.nullcontext():
@@ -306,7 +308,7 @@ def _check_and_time(
         alone = backend.synchronous
         warmup = warm_up(program.step, backend.sync, order.timing, synchronous=alone, first_seconds=first.seconds)
     timer = replace(timer, step_seconds=warmup.step_seconds)
-    if runner:  # what tells the time of a part of it is run as long as what does not
+    if runner:  # one that prints the time of a part is run as long as one that does not
         share = min(1.0, first.seconds / runner.run_seconds)
         timer = replace(timer, protocol=replace(order.timing, measure_seconds=share * order.timing.measure_seconds))
         blocks = timer.measure(counted)
@@ -314,14 +316,14 @@ def _check_and_time(
         blocks = timer.measure(counted, begin=program.begin_anew)
     else:
         blocks = timer.measure()
-        # What was right at first may be wrong later, or computed no more.
+        # A result that was right at first may be wrong later, or no longer be computed.
         program.begin_anew()
         program.step()
         backend.sync()
     if len(blocks) > len(counted) or runner:
         judged(program.check(), when="after the timed steps: ")
-    # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more. One
-    # that is there in every block: NumPy's own threads still spin for a moment after the float64 reference.
+    # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
+    # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min((block.threads_ran or 0 for block in blocks), default=0)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
@@ -331,10 +333,10 @@ def _check_and_time(
 def judge(
     pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
 ) -> dict[str, float]:
-    """Return how far off each array is, of the largest value that it should have.
+    """Return the error of each array, over the largest value that it should have.
 
-    Raises WrongResult, which names the worst array, if any is farther off than `tolerance`, or than `looser` has for
-    it, or is not a number.
+    Raises WrongResult, which names the worst array, if an error is larger than `tolerance`, and than the array's in
+    `looser`, or is not a number.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
     allowed = {name: max(tolerance, looser.get(name, 0.0)) for name in errors}
@@ -347,9 +349,9 @@ def judge(
 
 
 def _rehearse(asked: Asked, bench: Bench) -> None:
-    """Do a step at a tiny size as large ones are done: what a first step loads or compiles must not be timed.
+    """Do a step at a tiny size in each way of large ones: what a first step loads or compiles must not be timed.
 
-    If it can be, it is one of a case whose texts, such as the activation, are the same.
+    If possible, the tiny case has the same text parameters, such as the activation.
     """
     others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
     tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
@@ -358,7 +360,7 @@ def _rehearse(asked: Asked, bench: Bench) -> None:
             with rehearsal:
                 bench.backend.build(make_workload(tiny), 0).step()
                 bench.backend.sync()
-        # To let go of a graph may take waiting for the device: not while a step is timed.
+        # Freeing a graph may wait for the device: not while a step is timed.
         gc.collect()
         bench.rehearsed.add(repr(tiny))
 
@@ -368,13 +370,14 @@ def _texts(case: Case) -> dict[str, Any]:
 
 
 def _probes(order: Order, asked: Asked, bench: Bench) -> list[float]:
-    """Return those that the probes of the case are compared with."""
+    """Return the probes that those of the case are compared with."""
     return bench.probes.setdefault(probed_as(asked.key, is_cpu=order.profile.is_cpu), [])
 
 
 def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
     helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
-    # Replicas on devices have one each, and the counter is that of one. What a process used is not of a part of it.
+    # Replicas have a device each, and the counter is of one device. The energy of a process is not that of a part of
+    # it.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
     tells = {name: getattr(runner, name) for name in ("own_seconds", "happened") if runner}
     return Timer(
@@ -395,10 +398,10 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
 
 
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
-    """Return how many threads a step may run on, where each of so many pools has so many.
+    """Return how many threads a step may run on, with `pools` pools of `threads` threads each.
 
-    The calling thread works in every pool; the others of each take turns with those of the next. Where they share the
-    row's CPUs, they do so with the one that asks.
+    The calling thread works in every pool; the other threads of a pool take turns with those of the next. Where they
+    share the row's CPUs, they also take turns with the calling one.
     """
     return max(1 + pools * (threads - 1), threads + is_shared)
 

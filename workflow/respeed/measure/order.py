@@ -1,4 +1,4 @@
-"""What a measuring process is asked for, complete: it reads no file but this."""
+"""The order for a measuring process, complete: the process reads no other file."""
 
 from typing import Annotated, Any
 
@@ -15,8 +15,8 @@ from respeed.records import case_key
 class Asked:
     """A case that is asked for.
 
-    `number` is that of its round; `rehearsals` are tiny cases of the same workload; `guess` is how many seconds it may
-    take.
+    `number` is the number of its round; `rehearsals` are tiny cases of the same workload; `guess` is how many seconds
+    it may take.
     """
 
     case: Case
@@ -27,16 +27,16 @@ class Asked:
 
     @property
     def key(self) -> str:
-        """Return what the case is known by."""
+        """Return the key of the case."""
         return case_key(self.case.workload, self.case.parameters)
 
 
 @dataclass(frozen=True)
 class Order:
-    """Everything that the measuring process needs to know; it reads no file but this.
+    """Everything that the measuring process needs to know; it reads no other file.
 
-    `cpus` are those that it is bound to; none means that it is not bound. `probes` are those of the row in this
-    session, by what they are compared with: what is quiet shows only in comparison.
+    `cpus` are the CPUs that it is bound to; none means that it is not bound. `probes` are the row's probes in this
+    session, in groups that are compared: a quiet probe shows only in comparison.
     """
 
     profile: Annotated[Profile, SkipValidation]
@@ -49,7 +49,7 @@ class Order:
 
 
 def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, Any]:
-    """Return the facts of a case for the record, as long as nothing was timed."""
+    """Return the facts of a case for the record, before anything was timed."""
     return {
         "workload": asked.case.workload,
         "parameters": dict(asked.case.parameters),

@@ -15,13 +15,13 @@ from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.text import counted, in_words
 
-# Of a line that shows the case at hand.
+# The width of the line that shows the current case.
 WIDTH = 110
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a session did: `ended` says why it ended, and `is_whole` whether nothing was left."""
+    """The result of a session: `ended` is why it ended, and `is_whole` whether nothing was left."""
 
     turns: int
     seconds: float
@@ -39,7 +39,7 @@ def measure_session(
     say: Callable[[str], None] = say_on_screen,
     wait_seconds: float | None = None,
 ) -> Outcome:
-    """Measure what the work asks for and records do not have; every case is in its record as soon as it is done.
+    """Measure the cases of the work that records lack; every case is in its record as soon as it is done.
 
     Within a budget no turn is begun that is expected to end after it. Raises UserError if the machine's records were
     made on other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.
@@ -53,9 +53,9 @@ def measure_session(
                 left = budget_seconds - (seconds_now() - began)
             turn = plan.next_turn(left)
             if turn is None:
-                return Outcome(turns, seconds_now() - began, "nothing is left that there is time for", True)
+                return Outcome(turns, seconds_now() - began, "nothing is left to measure within the minutes", True)
             if (needed := plan.seconds_of_turn(turn)) > left:
-                ended = f"the next turn takes about {in_words(needed)}, which the budget has not left"
+                ended = f"the next turn takes about {in_words(needed)}, more than is left of the budget"
                 return Outcome(turns, seconds_now() - began, ended, False)
             say(f"respeed: {_say_turn(turn, turns, plan)}")
             tell = say if not turns else None
@@ -74,9 +74,9 @@ def _say_turn(turn: Turn, before: int, plan: Plan) -> str:
 
 
 def _measure(turn: Turn, plan: Plan, lock: Held, tell: Callable[[str], None] | None) -> str | None:
-    """Measure a turn; return why its row could not start, and would not if it was asked again.
+    """Measure a turn; return why its row could not start, and would not if it was tried again; None if it could.
 
-    Of the first turn every step has a line on the screen: so that whoever waits sees that something happens.
+    In the first turn every step has a line on the screen, so that the user sees progress.
     """
     work, row = plan.work, turn.row
     session, _ = current_session(plan.records, utc_now())

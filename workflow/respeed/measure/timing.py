@@ -1,9 +1,9 @@
-"""Time steps: warm-up until their time has settled, then blocks, and what disturbed a block.
+"""Time steps: warm-up until their time has settled, then blocks, with the disturbances of each.
 
 One ruler for every profile: the host's clock, the device synchronised at both ends. Counters of energy are read at the
 ends of blocks, outside of what is timed.
 
-The kernel tells of waiting, throttling, page faults, and the threads that ran. The reference probe, a product of fixed
+The kernel counts waiting, throttling, page faults, and the threads that ran. The reference probe, a product of fixed
 size that is timed before and after each block, sees what the kernel cannot.
 """
 
@@ -43,12 +43,12 @@ def time_steps(step: Callable[[], None], sync: Callable[[], None], count: int = 
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
-# Long enough that what stops the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
+# Long enough that a stop of the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
 # probe slow: of probes of 5 ms, 9 took more than 1.7 times a quiet one, beside blocks that were 1.01 times as long.
 PROBE_SECONDS = 0.01
 # Long enough for every thread of a pool to be seen at work.
 PROOF_SECONDS = 0.05
-# A device raises or lowers its clock for what it has to do within some 0.1 s.
+# A device adapts its clock to its work within some 0.1 s.
 LOAD_SECONDS = 0.2
 REPEATS = 3
 
@@ -61,7 +61,7 @@ class Snapshot:
     """Counters at one moment.
 
     `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one); `is_shared`: whether they wait for
-    one another by design. Of `counts`, None is what nothing tells.
+    one another by design. A count is None where the system has none.
     """
 
     threads: dict[str, tuple[int, int]]
@@ -72,9 +72,9 @@ class Snapshot:
 def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
     """Read the counters of this process, and of the `helpers`, processes that compute for it, each by its first thread.
 
-    This process, and the threads by which they send one another what they computed, share their cores, as those of a
-    library do that `is_shared`: that one waits for the other is no sign of a neighbour. What is left to tell of one is
-    the reference probe.
+    Helpers share their cores with this process, and with the threads by which they exchange results, as the threads of
+    a library do that `is_shared`: if one of these waits for another, that is no sign of a neighbour. Then only the
+    reference probe shows a neighbour.
     """
     faults, threads = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _threads(helpers)
     counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
@@ -84,7 +84,7 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Return what happened between two snapshots: the facts of a Block that are not its times.
 
-    None is what nothing tells.
+    A fact is None where the system does not show it.
     """
     delay, ran = None, None
     if after.threads:
@@ -112,7 +112,7 @@ def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
 
 
 def _clock_throttles() -> int | None:
-    """Return how often the CPUs lowered their clocks because they were too hot; None where nothing tells."""
+    """Return how often the CPUs lowered their clocks because they were too hot; None where nothing counts it."""
     texts = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     return sum(map(int, filter(str.isdecimal, texts))) if any(texts) else None
 
@@ -128,8 +128,8 @@ class Probe:
     def seconds(self) -> float:
         """Return the seconds that a product takes, over one probe.
 
-        One more goes before: what ran last has the caches, and threads may sleep; after a program was built or checked
-        the first product took twice as long on a quiet machine.
+        An untimed product runs first, as caches may hold other data and threads may sleep: after a program was built or
+        checked the first product took twice as long on a quiet machine.
         """
         time_steps(self.product, self.sync)
         return time_steps(self.product, self.sync, self.repeats)
@@ -142,9 +142,9 @@ def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchro
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
-    """Tell how many threads really ran during the probe's product.
+    """Return how many threads really ran during the probe's product.
 
-    Tell also how long they waited for a core, and how many CPUs' whole time they took.
+    Also how long they waited for a core, and how many CPUs' whole time they took.
     """
     begin, computed = seconds_now(), time.process_time()
     before = take_snapshot()
@@ -161,7 +161,7 @@ def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchron
 
     On the CPUs they are those of the fastest of REPEATS steps, after two that do not count. On a device, which is not
     `synchronous`, they are those of the fastest of REPEATS batches after it did nothing else for LOAD_SECONDS: as many
-    steps are queued at once as take PROBE_SECONDS, for one that is waited for alone is mostly waiting.
+    steps are queued at once as take PROBE_SECONDS, for a single step is mostly waiting.
     """
     if synchronous:
         return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
@@ -190,11 +190,11 @@ def warm_up(
 ) -> Warmup:
     """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
 
-    `first_seconds` is what the step before took. If that is longer than a window, it counts as the first window.
+    `first_seconds` is the time of the step before. If that is longer than a window, it counts as the first window.
     """
     began, window = seconds_now(), protocol.warmup_window_seconds
     steps, previous = int(not synchronous), first_seconds if first_seconds > window else math.nan
-    # A device's first step waited for a cold clock, and nothing tells yet how many fit a window.
+    # A device's first step waited for a cold clock, and it is not yet known how many fit a window.
     median = 0.0 if synchronous else _window(step, sync, 0.0, 1)[0]
     if median > protocol.block_seconds:
         return Warmup(True, median, steps, seconds_now() - began)
@@ -224,7 +224,7 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 
 @dataclass(frozen=True)
 class Meter:
-    """What is read at both ends of a block: the energy `counters`, and by `device` what a device tells of its clock.
+    """The readings at both ends of a block: of the energy `counters`, and, by `device`, of a device's clock.
 
     RAPL's counters move every millisecond, those of NVIDIA's devices every 20 to 100 ms: the energy of one block may be
     off by what is used in one such period, and that of many is right on average.
@@ -234,14 +234,14 @@ class Meter:
     device: Callable[[], dict[str, float]] = dict
 
     def read(self) -> tuple[float, ...]:
-        """Return what each counter says; nothing if one is gone."""
+        """Return the reading of each counter; nothing if one is gone."""
         try:
             return tuple(counter.read() for counter in self.counters)
         except Exception:  # whatever the driver says of it
             return ()
 
     def joules(self, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> dict[str, float]:
-        """Return what was used, by domain, between two readings `seconds` apart; nothing if a counter does not tell."""
+        """Return the joules used, by domain, between two readings `seconds` apart; nothing if a counter has none."""
         if not (before and after):
             return {}
         ends = zip(self.counters, before, after, strict=True)
@@ -256,19 +256,19 @@ NO_METER = Meter()
 class Timer:
     """Time the steps of one program, each the `parts` one after another.
 
-    `step_seconds` is what warm-up says a step takes, to size the samples.
+    `step_seconds` is the time of a step by warm-up, to size the samples.
 
     `helpers` are processes that compute for it; `is_shared`: whether its threads wait for one another by design.
 
-    `meter` is read at both ends of a block; `busy`, of a device, tells whether it still has work.
+    `meter` is read at both ends of a block; `busy`, of a device, returns whether it still has work.
 
-    What runs outside of this process says by `own_seconds` how many of the seconds of its last steps count, and by
-    `happened` what a Block says of what happened to it since it was asked last.
+    For steps outside of this process, `own_seconds` returns how many of the seconds of the last steps count, and
+    `happened` the facts of a Block about disturbances since the last call.
 
-    `probes` collects all that these are compared with: what is quiet shows only in comparison.
+    `probes` collects all probes that are compared: a quiet one shows only in comparison.
 
-    A device's clock follows what it just did. So its probes come directly after steps, that before a block is the one
-    after the block before it; and the probe's own light work is made up for by steps for a window before a block.
+    A device's clock follows its work of just before. So its probes come directly after steps: the probe before a block
+    is the one after the block before it. As a probe is light work, steps run for a window before each block.
     """
 
     parts: tuple[Callable[[], None], ...]
@@ -291,7 +291,7 @@ class Timer:
         return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
 
     def measure(self, first: Iterable[Block] = (), begin: Callable[[], None] = lambda: None) -> tuple[Block, ...]:
-        """Time blocks after the `first` ones, until enough of all are clean, or the cap on their total is reached.
+        """Time blocks after the `first` ones, until the clean ones take long enough, or all together reach the cap.
 
         Before each of them `begin` is called.
 
@@ -320,7 +320,7 @@ class Timer:
             again = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
             return self._samples(steps, 1, refill=again, last_probe=last_probe)
         # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices. Where
-        # a step fills a block, it is the one after all began anew.
+        # a step fills a block, it is timed directly after `begin`.
         refill = int(steps > 1 and self.step_seconds < self.protocol.slow_step_seconds)
         per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
@@ -351,9 +351,9 @@ class Timer:
         return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
 
     def _run(self, steps: int, ahead: list[bool]) -> list[float]:
-        """Return the seconds of `steps` steps, by part; add to `ahead` whether the device was, at each wait.
+        """Return the seconds of `steps` steps, by part; add to `ahead`, at each wait, whether the device was busy.
 
-        A step in one part is not waited for until the last one is on its way.
+        If a step has one part, the host waits only after the last step.
         """
 
         def wait() -> None:

@@ -37,12 +37,12 @@ from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
 
-# After so many processes that were left without their device, it or a kernel on it is broken, not a case.
+# After so many processes that lost their device, the device or a kernel on it is broken, not a case.
 MOST_LOST = 3
-# What a process may take to start; what a case of an accelerator's row, or of a CPU's, may take at least; and how many
-# times the guess of its table. A capture, a compile or a step that is stuck in a driver says nothing and never ends.
+# Limits: for the start of a process; for a case of an accelerator's row, or of a CPU's, at least; and how many times
+# the guess of its table. A capture, a compile or a step that is stuck in a driver sends nothing and never ends.
 START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 5.0, 60.0, 30.0
-# All that the process writes to a disk.
+# The only files that the process writes.
 KERNELS = "what is kept of compiled kernels"
 
 
@@ -82,7 +82,7 @@ def measure_turn(
             process.give_up(left, "not-run", process.refused or f"{MOST_LOST} other cases left the device useless")
             left = []
         elif left and not process.is_lost:
-            # A process that said nothing at all would say nothing again.
+            # A process that sent nothing at all would send nothing again.
             gone = left[:1] if process.has_spoken else left
             process.give_up(gone, "failed", process.stuck or how_it_ended(worker.returncode))
             left = left[len(gone) :]
@@ -102,7 +102,7 @@ class _Process:
 
     @contextlib.contextmanager
     def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
-        """Start the process and tell it what to measure. It ends with whoever stops listening."""
+        """Start the process and send it its order. It is killed if the caller fails."""
         with subprocess.Popen(
             [sys.executable, "-P", "-m", "respeed.measure.turn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=child_environment(self.order.threads), pass_fds=lock, preexec_fn=ignore_interrupts,
@@ -118,7 +118,7 @@ class _Process:
                 raise
 
     def listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None]) -> None:
-        """Keep what the process tells, as it tells it; the last line of one that was killed may be cut."""
+        """Keep the events of the process as they come; the last line of a process that was killed may be cut."""
         with contextlib.closing(_Deadline(self, worker)) as deadline:
             self._listen(worker, watch, deadline)
 
@@ -142,10 +142,10 @@ class _Process:
                         self._add(event["facts"])
                     except OddLine as why:
                         odd = self.order.cases[len(self.results)]
-                        self.give_up([odd], "failed", f"what was found is odd: {why}")
+                        self.give_up([odd], "failed", f"the result cannot be recorded: {why}")
                 case "lost":
                     self.is_lost = True
-                    worker.kill()  # which may take long to let go of such a device by itself
+                    worker.kill()  # which may take long to close such a device by itself
                 case "refused":
                     raise UserError(event["line"])
                 case "not-run":
@@ -159,7 +159,7 @@ class _Process:
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * asked.guess / 60)
 
     def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
-        """Put down why cases were not timed."""
+        """Record why cases were not timed."""
         for asked in left:
             self._add(untimed(asked, status, reason))
 
@@ -173,20 +173,20 @@ class _Process:
 
     @property
     def record(self) -> Record:
-        """Return what the record says."""
+        """Return the record so far."""
         assert self.start is not None
         return Record(self.machine, self.path, self.start, tuple(self.results))
 
 
 class _Deadline:
-    """Ends a process that says nothing for too long."""
+    """Ends a process that sends no event for too long."""
 
     def __init__(self, process: _Process, worker: subprocess.Popen[str]) -> None:
         self._process, self._worker = process, worker
         self._timer: threading.Timer | None = None
 
     def set(self, minutes: float) -> None:
-        """Begin anew: from now on the process may say nothing for so many minutes."""
+        """Begin anew: from now on the process may send no event for so many minutes."""
         self.close()
         self._timer = threading.Timer(60 * minutes, self._end, [minutes])
         self._timer.daemon = True
@@ -197,13 +197,13 @@ class _Deadline:
         self._worker.kill()
 
     def close(self) -> None:
-        """Let the process take what it takes."""
+        """Lift the limit."""
         if self._timer:
             self._timer.cancel()
 
 
 def how_it_ended(code: int) -> str:
-    """Return why a process that ended with that code says no more."""
+    """Return, in words, how a process with this exit code ended."""
     if code == -signal.SIGKILL:
         return "the measuring process was killed, perhaps for want of memory"
     if code < 0:
@@ -215,7 +215,7 @@ def how_it_ended(code: int) -> str:
 
 
 def main() -> None:
-    """Measure the cases that standard input asks for."""
+    """Measure the cases of the order on standard input."""
     events = private_stdout()
     die_with_parent()
     die_first_for_memory()
@@ -229,7 +229,7 @@ def main() -> None:
 
 
 def _run(text: str, events: TextIO) -> None:
-    if not text.endswith("}"):  # whoever started this process was stopped before it had said what to measure
+    if not text.endswith("}"):  # the parent was stopped before it had sent the whole order
         return
     data = json.loads(text)
     order: Order = TypeAdapter(Order).validate_python(data | {"profile": Profile(**data["profile"])})

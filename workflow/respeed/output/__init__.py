@@ -1,4 +1,4 @@
-"""What people read of the tables: each in the paper's shape, in several formats, and all as a page for a browser."""
+"""The tables for people: each in the paper's shape, in several formats, and all on a page for a browser."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -13,19 +13,16 @@ from respeed.schedule.work import count_cases, machines_in_full, notes_shown, pa
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
-    """Return every tidy table of the records of all machines, or of `only` those.
-
-    They are of the chosen `papers` (see schedule.work).
-    """
+    """Return every tidy table of the chosen `papers` (see schedule.work), for all machines, or for `only` those."""
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), notes_shown(), only, count_cases)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
-    Write results/README.md too, and results/front.html, with which Snakemake's report begins.
+    Write also results/README.md, and results/front.html, the beginning of Snakemake's report.
 
-    All machines are in each .csv; in what people read, those that are shown (see schedule.work).
+    Each .csv has all machines; the other files have those that are shown in full (see schedule.work).
     """
     tables, results = read_tables(smoke, papers=papers), results_folder(smoke)
     folder = results / "tables"
@@ -46,22 +43,22 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 def build_page(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables.html from the tables and figures that exist.
 
-    It is one page that stands alone: findings, claims, tables and figures.
+    It is one page that needs no other file: findings, claims, tables and figures.
     """
     write_text(results_folder(smoke) / "tables.html", make_page(load_shown(smoke, machine, papers)))
 
 
 def build_review(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
-    """Write report/REVIEW.md, or report/REVIEW-smoke.md, from the tables that exist; returns its path."""
+    """Write report/REVIEW.md, or report/REVIEW-smoke.md, from the tables that exist; return its path."""
     path = Path("report") / f"REVIEW{'-smoke' * smoke}.md"
     write_text(path, make_review(load_shown(smoke, machine, papers)))
     return path
 
 
 def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Shown:
-    """Return what is laid out of the tables that were written.
+    """Read the tables that were written, and return the part that is shown.
 
-    It is of all machines while they are few, or else of `machine`. Raises UserError if tables were not built.
+    If there are few machines, all are shown, or else `machine`. Raises UserError if tables were not built.
     """
     tables = load_tables(results_folder(smoke) / "tables")
     known = set(tables["facts"]["machine"])
@@ -70,5 +67,5 @@ def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] 
 
 
 def _order(smoke: bool, machine: str | None) -> list[str]:
-    """Return the machines that are shown, `machine` first: page 1 begins with what came out on it."""
+    """Return the machines that are shown in full, `machine` first, since page 1 begins with its results."""
     return sorted(machines_in_full(smoke, machine), key=lambda name: name != machine)

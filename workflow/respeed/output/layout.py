@@ -1,6 +1,6 @@
 """Tables for people, laid out from the tidy tables: a paper's with ours below, claims, why, machines, cost and facts.
 
-What is said of a result in words is made here, by rules, and nowhere else.
+Sentences about results are made only here, by rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,21 +40,21 @@ from respeed.text import (
     measured_value,
 )
 
-# A word of machines.csv.
+# A verdict of machines.csv.
 SAME = "indistinguishable"
-# Beyond this, a speedup and the ratio of the seconds that are shown look like a mistake.
+# If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
 NOTICED = 0.005
-# Of the cells that are far from what was expected, so many are named for each reason.
+# At most this many cells with unexpected times are named for each reason.
 NAMED = 4
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
-# A writer of a format.
+# A function that writes a table in one format.
 Write = Callable[[Table], Any]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is laid out: papers, the machines that are shown, and the tidy tables by name, which may have others too."""
+    """The results to lay out: papers, machines, and the tidy tables by name, which may have other machines too."""
 
     papers: Mapping[str, Paper]
     machines: Sequence[str]
@@ -63,11 +63,11 @@ class Shown:
 
     @cached_property
     def stamp(self) -> str:
-        """Return what stands above everything: that a smoke run measures nothing, or that controls failed."""
+        """Return the warning above all results: that a smoke run measures nothing, or that controls failed."""
         return SMOKE_STAMP if self.smoke else say_failed(self.table("cells"), Samples(self.table("rounds")))
 
     def table(self, name: str, **places: str) -> pd.DataFrame:
-        """Return the rows of a tidy table, of these machines and papers, where these columns have these values."""
+        """Return the rows of a tidy table for these machines and papers, with the values `places` in these columns."""
         frame = self.frames[name]
         frame = frame[frame["machine"].isin([PAPER, *self.machines])]
         frame = frame[frame["paper"].isin(self.papers)] if "paper" in frame else frame
@@ -76,7 +76,7 @@ class Shown:
         return frame
 
     def describe(self, machine: str) -> str:
-        """Return a machine with what it is: box: A CPU, 2 cores, one accelerator."""
+        """Return a machine's name and summary: box: A CPU, 2 cores, one accelerator."""
         summary = self.table("facts", machine=machine, part="summary")["value"]
         return ": ".join([machine, *summary])
 
@@ -85,10 +85,10 @@ class Shown:
 
 
 def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Table:
-    """Return a table in the paper's own shape: theirs, then of each machine its rows and speedups.
+    """Return a table in the paper's shape: its rows, then each machine's rows and speedups.
 
-    A line without any number is a note, and so is the reason for a field without one. Of tiny sizes, theirs stand in
-    columns of their own.
+    A line without any number becomes a note, and so does the reason for a field without one. At tiny sizes, the paper's
+    numbers have columns of their own.
     """
     where = {"paper": paper.name, "experiment": experiment.name}
     key, cells = TABLES["cells"].key, shown.table("cells", **where)
@@ -125,7 +125,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
 
 
 def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
-    """Return what the numbers of a table are, of which work, and who measured them."""
+    """Return the caption of a table: the unit and work of its numbers, and who measured them."""
     unit, axis = words_of_unit(experiment), experiment.axis
     unit = unit.replace(SECONDS.name, "time", 1) if _is_free(paper, experiment) else unit
     better = ", larger is better" * bool(experiment.unit.counted)
@@ -141,12 +141,12 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
 
 
 def _is_free(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether no printed number holds a table to one unit of time."""
+    """Return whether a table may have any unit of time, as no number of it is printed."""
     return experiment.unit == SECONDS and not paper.prints(experiment.name)
 
 
 def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
-    """Yield every number as it was printed; a speedup that was not, as what the printed numbers come to."""
+    """Yield the paper's lines: printed numbers, and speedups as printed or computed from these."""
     for row in paper.rows.values():
         label = _with_package(label_row(paper, row), row.package)
         for case in (experiment.original or experiment).case_names():
@@ -168,7 +168,7 @@ def _with_package(label: str, package: str) -> str:
 
 
 def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[str]) -> str:
-    """Return the commands that show the way of a cell's number and measure it again, and the lines of its records."""
+    """Return the commands that trace a cell's number and measure it again, and the lines of its records."""
     name = f"{cell.paper}/{cell.experiment}/{cell.case} {cell.profile} --machine {cell.machine}"
     trace = f"./run respeed trace {name}{' --smoke' * shown.smoke}" if records or cell.seconds else ""
     measure = measure_command(cell, experiment, len(records) or cell.rounds, smoke=shown.smoke)
@@ -176,13 +176,13 @@ def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[s
 
 
 def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the time or rate of a cell, and of an accelerator's its speedup, or why there is none."""
+    """Yield the lines of a cell: its time or rate and, on an accelerator, its speedup; or why there is none."""
     if _is_free(paper, experiment):
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
     else:
         time = measured_value(*in_unit(cell, experiment.unit))
     why = cell.reason if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
-    why = "not known: nobody counts what this program does" if cell.seconds else why
+    why = "not known: the work of this program is not counted" if cell.seconds else why
     if cell.seconds and cell.expected_seconds:
         needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
         source = f"{format_number(over, 2)} times the {needs} that FLOP and bytes need here\n{source}"
@@ -195,9 +195,9 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
 
 
 def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the fastest row in fp32 of each machine over the fastest of the paper; its interval is that of our time.
+    """Yield the speedup of each machine's fastest row in fp32 over the paper's fastest; its interval is our time's.
 
-    Then how much longer it takes than was expected.
+    Then yield the ratio of that row's time to the expected one.
     """
     full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
@@ -221,7 +221,7 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for every machine and reason for which lines are missing.
 
-    Lines in other precisions than fp32 are not missed.
+    Missing lines in other precisions than fp32 are not reported.
     """
     lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
@@ -232,9 +232,9 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
 
 
 def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for every machine and reason for which times are below what FLOP and bytes need, or far above.
+    """Yield a sentence for every machine and reason for which times are below, or far above, those of FLOP and bytes.
 
-    The farthest are named.
+    It names the cells that are farthest away.
     """
     odd = cells[cells["unexpected"] != ""].assign(over=cells["seconds"] / cells["expected_seconds"])
     for (machine, why), mine in odd.groupby(["machine", "unexpected"], sort=False):  # a reason is of slow ones, or fast
@@ -248,7 +248,7 @@ def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> 
 
 
 def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
-    """Yield what would otherwise look like a mistake."""
+    """Yield remarks on numbers that would otherwise look like mistakes."""
     if any(value.interval == NO_INTERVAL for value in values):
         yield "A number of ours without ± has no interval: too few clean rounds."
     over = ["machine", "case", "base_algorithm", "base_profile"]
@@ -258,16 +258,16 @@ def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
         yield "A speedup compares rounds of one session, seconds are of all: their ratio may be a few per cent off."
 
 
-# Claims, and what came out in one sentence.
+# Claims, and the finding: the result in one sentence.
 
 
 def lay_out_claims(shown: Shown, paper: Paper) -> Table:
-    """Return a line for each claim that a machine can test, and one note for those that it cannot."""
+    """Return a table with a line for each claim that a machine can test, and a note on those that it cannot."""
     claims = shown.table("claims", paper=paper.name, case="")
     order = claims["machine"].map({name: place for place, name in enumerate(shown.machines)})
     claims = claims.assign(place=order, is_open=claims["here"] == "").sort_values(["place", "is_open"], kind="stable")
     tested, cells = claims[claims["verdict"] != NOT_TESTABLE], shown.table("cells", paper=paper.name)
-    # Of a profile whose label has an algorithm behind it in some tables, that without.
+    # In some tables, a profile's label ends with an algorithm: the shortest one has none.
     by_length = cells.assign(length=cells["label"].str.len()).sort_values("length", kind="stable")
     named = by_length.drop_duplicates(["machine", "profile"])
     labels = {(row.machine, row.profile): row.label for row in rows_of(named)}
@@ -283,7 +283,7 @@ def lay_out_claims(shown: Shown, paper: Paper) -> Table:
 
 
 def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
-    """Return which rows of ours a claim's number is of: the row over its base, or the row alone."""
+    """Return the labels of our rows behind a claim's number: the row over its base, or the row alone."""
     sides = [
         " or ".join(labels.get((row.machine, name), name) for name in names.split(" or "))
         for names in dict.fromkeys([row.profile, row.base_profile])
@@ -293,7 +293,7 @@ def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
 
 
 def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
-    """Yield for each machine what its claims that cannot be tested are about, and how they could be."""
+    """Yield for each machine the tables of claims that cannot be tested, with the reasons, and how to test them."""
     about = paper.claims
     tables = {name: paper.experiments[one.experiment].title for name, one in about.items() if one.experiment}
     claims = claims.assign(table=[tables.get(name, f"their {about[name].mean} mean") for name in claims["claim"]])
@@ -310,10 +310,10 @@ def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Valu
 
 
 def find(shown: Shown, paper: Paper, machine: str) -> str:
-    """Return what came out on a machine in one sentence; nothing where nothing was measured.
+    """Return the finding on a machine: its result in one sentence; empty if nothing was measured.
 
-    It is of the first table that prints a CPU and an accelerator: of a machine with an accelerator its speedup beside
-    the paper's, of another how fast its CPU is beside the paper's accelerator, or else beside its CPU.
+    It is about the first table that prints a CPU and an accelerator. For a machine with an accelerator, it compares the
+    speedup with the paper's; for another, its CPU with the paper's accelerator, or else with the paper's CPU.
     """
     why = shown.table("why", paper=paper.name)
     theirs = why[why["comparison"] == "theirs"]
@@ -335,7 +335,7 @@ def find(shown: Shown, paper: Paper, machine: str) -> str:
 
 
 def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
-    """Return which cores of a machine the CPU rows of why.csv used, and the verb: 2 cores of laptop, are."""
+    """Return the cores of a machine that the CPU rows of why.csv used, and the verb: 2 cores of laptop, are."""
     cells = shown.table("cells", machine=machine)
     ran = found.merge(cells, left_on=[*CASE, "row"], right_on=[*CASE, "label"])["threads"].dropna().unique()
     if len(ran) != 1:
@@ -343,11 +343,11 @@ def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
     return (f"one core of {machine}", "is") if ran[0] == 1 else (f"{ran[0]} cores of {machine}", "are")
 
 
-# Why, machines beside one another, and cost.
+# Why, comparisons of machines, and cost.
 
 
 def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | None:
-    """Return the factors of every speedup, theirs and then ours; None where there is nothing of ours to explain."""
+    """Return a table of the factors of every speedup, theirs and then ours; None if we have none to explain."""
     why = shown.table("why", paper=paper.name, experiment=experiment.name)
     if (why["machine"] == PAPER).all():
         return None
@@ -363,8 +363,8 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
 
 
 def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
-    """Return the frame of a Table of rows of why.csv: each speedup and its factors, those that any row has."""
-    # What multiplies to the speedup, in the order in which it is read.
+    """Return the frame of a Table for rows of why.csv: each speedup and its factors, if any row has them."""
+    # The speedup, and the factors whose product it is.
     fields = {
         "Speedup": [_speedup(row) for row in rows],
         "hardware: ratio of peaks, GFLOP/s": [_ratio(row.peaks, row.peak_gflops, row.base_peak_gflops) for row in rows],
@@ -385,15 +385,15 @@ def _speedup(row: Any) -> Value:
 
 
 def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], str] = format_number) -> Value:
-    """Return a factor, and in small type what it is the ratio of."""
+    """Return a factor and, in small type, the two numbers whose ratio it is."""
     small = " over ".join(write(one) for one in sides if one)
     return Value(format_speedup(ratio), small) if ratio else Value(NOTHING)
 
 
 def lay_out_papers(shown: Shown) -> Table | None:
-    """Return the largest speedup of each paper beside those of the others, and ours of the same case, as factors.
+    """Return a table of the largest speedup of each paper, and of ours in the same case, as factors.
 
-    It is of the first table that prints a CPU and an accelerator. None where fewer than two papers have such a table.
+    It is from the first table that prints a CPU and an accelerator. None if fewer than two papers have such a table.
     """
     why = shown.table("why")
     theirs = why[(why["comparison"] == "theirs") & why["peaks"].notna() & why["shares"].notna()]
@@ -413,7 +413,7 @@ def lay_out_papers(shown: Shown) -> Table | None:
 
 
 def lay_out_machines(shown: Shown) -> Table:
-    """Return machines beside one another: a line for each case, a column for each machine."""
+    """Return the comparison of machines: a line for each case, a column for each machine."""
     found = shown.table("machines")
     values = [
         Value("fastest")
@@ -426,7 +426,7 @@ def lay_out_machines(shown: Shown) -> Table:
 
 
 def lay_out_cost(shown: Shown) -> Table:
-    """Return what the work of each case costs on the row in fp32 of each machine that is the cheapest."""
+    """Return a table of the cost of each case on the cheapest row in fp32 of each machine."""
     cells = shown.table("cells")
     full = cells[(cells["cost"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", *CASE], sort=False)["cost"].idxmin()]
@@ -436,7 +436,7 @@ def lay_out_cost(shown: Shown) -> Table:
 
 
 def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], title: str, caption: str) -> Table:
-    """Return a line for each case, under the title of its table, and a column for each machine."""
+    """Return a table with a line for each case, under the title of its table, and a column for each machine."""
     places = [
         {"paper": paper.name, "experiment": name, "case": case, "label": words, "look": "ours",
          "group": f"{experiment.title}{f', {reference(paper)}' * (len(shown.papers) > 1)}"}
@@ -453,17 +453,17 @@ def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], titl
 
 
 def lay_out_machine(shown: Shown, machine: str) -> Table:
-    """Return what a machine is, and what its rounds were measured with."""
+    """Return the facts of a machine and of its rounds, with the software that measured them."""
     facts = shown.table("facts", machine=machine)
     facts = facts[facts["part"].isin(FACTS)]
     lines = facts.assign(group=facts["part"].str.capitalize(), look="ours", label=facts["fact"])
     frame = with_fields(lines, {"Value": [Value(text, kind="words") for text in facts["value"]]})
-    caption = "Records that differ in a fact of the hardware are never pooled. Of others every value that occurred."
+    caption = "Records that differ in hardware are never pooled. Other facts have all values that occurred."
     return Table(shown.describe(machine), caption, frame, head="Fact")
 
 
 def lay_out_protocol(paper: Paper) -> Table:
-    """Return what is known of how a paper measured, and how well."""
+    """Return the known facts of how a paper measured, with how well each is known."""
     groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
     facts = [(group, "theirs", one.fact, one) for group, mine in groups.items() for one in mine]
     values = [Value(one.value, one.confidence, kind="words") for *_, one in facts]
@@ -474,29 +474,29 @@ def lay_out_protocol(paper: Paper) -> Table:
     return Table(f"What is known of the protocol of {reference(paper)}", caption, frame, head="Fact")
 
 
-# What a reviewer asks for.
+# For reviewers.
 
 
 def say_time(rounds: pd.DataFrame) -> str:
-    """Return how long rounds took on each machine; what several tables show counts once."""
+    """Return how long rounds took on each machine; a round that several tables show counts once."""
     once = rounds.drop_duplicates(["machine", "profile", "started", "wall_seconds"])
     took = once.groupby("machine", sort=False)["wall_seconds"].sum()
     return join_words([f"{in_words(seconds)} on {machine}" for machine, seconds in took.items()])
 
 
 def count_untimed(shown: Shown, paper: Paper) -> pd.DataFrame:
-    """Return how many cells of each table have no time on a machine, and why."""
+    """Count the cells of each table without a time on a machine, by reason."""
     cells = shown.table("cells", paper=paper.name)
     places = ["machine", "experiment", "status", "reason"]
     counts = cells[cells["seconds"].isna()].groupby(places, sort=False).size().reset_index(name="cells")
     return counts.sort_values("machine", key=lambda names: names.map(shown.machines.index), kind="stable")
 
 
-# What pages are made of.
+# The parts of pages.
 
 
 def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
-    """Return what page 1 of a paper has, whatever the format: findings, claims, and how precise ours are."""
+    """Return the contents of a paper's first page, in any format: findings, claims, and the precision of ours."""
     claims = lay_out_claims(shown, paper)
     cells, verdicts = shown.table("cells"), shown.table("claims")
     is_first = paper is next(iter(shown.papers.values()))
@@ -519,12 +519,12 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
 
 
 def has_figure(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether a table is drawn: of one case alone, where nothing was published, there is nothing to compare."""
+    """Return whether a table has a figure: a single case without published numbers has nothing to compare."""
     return bool(paper.rows) or experiment.ladder or len(experiment.cases) > 1
 
 
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
-    """Return of one of its tables that with ours, why, and the figure of each machine that measured it."""
+    """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
     cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
     tables = lay_out_published(shown, paper, experiment), lay_out_why(shown, paper, experiment)
     folder = results_folder(shown.smoke) / "figures" / paper.name / experiment.name

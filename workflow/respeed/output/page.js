@@ -1,7 +1,7 @@
 // A click on a column's heading sorts the rows of each group by it; another one turns the order round.
 "use strict";
 
-// Times of a column may stand in several units.
+// A column may have times in several units.
 const LENGTHS = { "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
 
 const key = (row, column) => {
@@ -24,7 +24,7 @@ for (const button of document.querySelectorAll("thead button")) {
             const named = [...body.rows].filter((row) => !row.querySelector("th[scope=rowgroup]"));
             const rows = named.map((row) => [key(row, heading.cellIndex), row]);
             rows.sort(([left], [right]) => {
-                // What has nothing in the column stays last, whichever way.
+                // A row with an empty field in the column stays last, in either order.
                 if (!left.text || !right.text) return !left.text - !right.text;
                 return falling ? compare(right, left) : compare(left, right);
             });

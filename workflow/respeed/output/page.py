@@ -1,6 +1,6 @@
-"""Pages that begin with a finding: the results' README, one for a browser, a reviewer's, and the front of Snakemake's.
+"""Pages that begin with a finding: the results' README, a page for browsers, a reviewer's, and Snakemake's front page.
 
-A page for a browser stands alone: nothing in it comes from elsewhere, and all text is escaped.
+A page for browsers needs no other file, and all its text is escaped.
 """
 
 import shutil
@@ -31,22 +31,22 @@ from respeed.output.table import escape_markdown, templates, to_html, to_markdow
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
 
-# Lines of a terminal, but none so wide that nobody reads it.
+# The width of a terminal, up to this: longer lines are hard to read.
 WIDEST = 100
 
 
 def make_readme(shown: Shown) -> str:
-    """Return for each paper what came out on the machines, its claims, a picture of each, and where the tables are."""
+    """Return the README of the results: for each paper its findings, claims, figures, and links to its tables."""
     papers = [(front(shown, paper, to_markdown), paper) for paper in shown.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
     return page.render(papers=papers, machines=shown.machines, stamp=shown.stamp)
 
 
 def make_review(shown: Shown) -> str:
-    """Return what a reviewer of an artifact asks for.
+    """Return the page for reviewers of an artifact.
 
-    These are the claims and what came out, machines and versions, steps with their times, what was not measured and
-    why, and where it is not known that we do as the paper did.
+    It has claims and results, machines and versions, steps with their times, cells that were not measured and why, and
+    deviations from the papers' protocols.
     """
     papers, rounds = [], shown.table("rounds")
     for paper in shown.papers.values():
@@ -60,7 +60,7 @@ def make_review(shown: Shown) -> str:
 
 
 def describe_paper(paper: Paper) -> str:
-    """Return a paper's claims and tables as its files alone say them, to proofread: Markdown."""
+    """Return a paper's claims and tables, made from its files alone, as Markdown, to proofread them."""
     shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
     nothing, claims = Samples(make_frame([], "rounds")), paper.claims
     published = {name: say_published(compare_claim(one, paper, {}, nothing)) for name, one in claims.items()}
@@ -71,7 +71,7 @@ def describe_paper(paper: Paper) -> str:
 
 
 def make_front(shown: Shown) -> str:
-    """Return the part of a page that Snakemake's report begins with: of each paper the findings and the claims."""
+    """Return the beginning of Snakemake's report: the findings and claims of each paper, as a part of a page."""
     papers = [front(shown, paper, to_html) for paper in shown.papers.values()]
     return templates(escape).get_template("front.jinja").render(papers=papers, stamp=shown.stamp)
 
@@ -82,7 +82,7 @@ def make_page(shown: Shown) -> str:
     for paper in shown.papers.values():
         for experiment in paper.experiments.values():
             one = section(shown, paper, experiment, to_html)
-            # Not as SVG: a browser without a face as narrow as theirs would cut off the figures' words.
+            # Not as SVG: a browser without a face as narrow as that of the figures would cut off their words.
             paths = [(figure["alt"], Path(figure["path"]).with_suffix(".png")) for figure in one["figures"]]
             pictures = [(alt, b64encode(path.read_bytes()).decode()) for alt, path in paths if path.exists()]
             sections.append(one | {"pictures": pictures})
@@ -93,7 +93,7 @@ def make_page(shown: Shown) -> str:
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:
-    """Return a document in words, for a terminal: what `respeed trace`, `compare` and `claims` print."""
+    """Return a document in words, for a terminal, as `respeed trace`, `compare` and `claims` print it."""
     texts = templates(str)
     texts.globals["width"] = min(WIDEST, shutil.get_terminal_size().columns)
     texts.filters |= {"speedup": format_speedup, "thousands": group_thousands, "counted": counted}

@@ -1,6 +1,6 @@
-"""A table for people, and a writer for each format that it is read in: CSV, Markdown, LaTeX, HTML and Typst.
+"""A table for people, and a writer for each of its formats: CSV, Markdown, LaTeX, HTML and Typst.
 
-All that a table shows is escaped for the format: labels come from the files of others.
+All texts of a table are escaped for the format, since labels come from other people's files.
 """
 
 import re
@@ -19,19 +19,18 @@ from jinja2.filters import do_mark_safe
 from respeed.analysis.columns import write_csv
 from respeed.text import Value, printable
 
-# What a line of a table is known by: the heading that it stands under, how it looks (words for a style: theirs, ours,
-# speedup), and what it is called.
+# The key of a line of a table: the heading above it, its look (for a style: theirs, ours, speedup), and its label.
 LINE = ["group", "look", "label"]
-# More columns of numbers than that are hard to read side by side.
+# More columns of numbers than this are hard to read side by side.
 AT_MOST = 4
-# For the fonts of T1: what else is special in ASCII prints as it is.
+# For T1 fonts, in which all other special characters of ASCII print as they are.
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "$": r"\$", "#": r"\#", "&": r"\&", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     # After the end of a row, these would be an option of it.
     "[": "{[}", "*": "{*}",
 }  # fmt: skip
-# What begins something else than text in Markdown, in a cell or in a paragraph.
+# Characters with a meaning in Markdown, in a cell or in a paragraph.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
 
@@ -41,12 +40,12 @@ class Table:
 
     Attributes
     ----------
-    title, caption : the caption says what the numbers are
+    title, caption : the caption explains the numbers
     frame : a Value for each line (LINE, the index) and column
-    notes : sentences below it; one about single fields has their mark
-    head : what the labels of the lines are
+    notes : sentences below it; a note on single fields has their mark
+    head : the heading of the column of labels
     label : its name in LaTeX
-    has_cases : whether a column is a case, of which there may be many; otherwise columns are few, and may be of words
+    has_cases : whether each column is a case, of which there may be many; otherwise there are few, perhaps of words
     """
 
     title: str
@@ -77,12 +76,12 @@ class Table:
             for group in groups
             for columns in np.array_split(np.arange(group.shape[1]), -(-group.shape[1] // AT_MOST))
         ]
-        # A case that none of the columns has a field of is no line there.
+        # A case without a field in any of the columns gets no line there.
         return [cut[cut.map(lambda value: value.text != "").any(axis=1)] for cut in cuts]
 
 
 def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame of a Table from rows that have LINE, a `column` and a `value`, in their order.
+    """Return the frame of a Table, in the order of the rows, which have LINE, a `column` and a `value`.
 
     All other fields are empty.
     """
@@ -91,7 +90,7 @@ def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def with_fields(lines: pd.DataFrame, fields: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
-    """Return the frame of a Table of lines, which have LINE, and the values of each column."""
+    """Return the frame of a Table from its lines, which have LINE, and the values of each column."""
     return pd.DataFrame(dict(fields), pd.MultiIndex.from_frame(lines[LINE]), dtype=object)
 
 
@@ -102,7 +101,7 @@ def _turn(group: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
-    """Return each heading with the look, label and values of the lines under it."""
+    """Return each heading with its lines, each as look ("ours", "theirs", ...), label and values."""
     lines = zip(frame.index, frame.to_numpy(dtype=object).tolist(), strict=True)
     return [
         (heading, [(look, label, values) for (_, look, label), values in mine])
@@ -111,9 +110,9 @@ def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[
 
 
 def to_csv(table: Table, path: Path) -> None:
-    """Write a line for each of the table.
+    """Write the table as CSV.
 
-    A field is a number with its interval, or the note that says why there is none.
+    A field is a number with its interval, or the note with the reason why there is none.
     """
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
@@ -129,7 +128,7 @@ def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:
 
 
 def to_markdown(table: Table, stamp: str = "") -> str:
-    """Return the table as GitHub shows it, with its notes below; a `stamp` stands above it."""
+    """Return the table as GitHub's Markdown, with its notes below and a `stamp` above."""
     title = f"**{escape_markdown(table.title)}**: {escape_markdown(table.caption)}".removesuffix(": ")
     notes = [f"{_markdown_mark(note.mark)} {escape_markdown(note.text)}".strip() for note in table.notes]
     parts = [_pipes(part, table) for part in table.parts if len(part)]
@@ -157,9 +156,9 @@ def _markdown_mark(mark: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text that is shown as it is, whatever it says.
+    """Escape a text, so that Markdown shows it as it is.
 
-    GitHub takes a dollar for mathematics, with a backslash before it or without.
+    GitHub takes a dollar for mathematics, even with a backslash before it.
     """
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
 
@@ -200,7 +199,7 @@ def _latex_mark(mark: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Return a text that is printed as it is. A letter that Western fonts lack becomes a question mark."""
+    """Escape a text, so that LaTeX prints it as it is. A letter that Western fonts lack becomes a question mark."""
     western = printable(text).encode("cp1252", "replace").decode("cp1252")
     return "".join(_ESCAPES.get(letter, letter) for letter in western)
 
@@ -211,14 +210,14 @@ def to_html(table: Table) -> str:
 
 
 def to_typst(table: Table) -> dict[str, Any]:
-    """Return what the report's templates set: texts, each a string there, so that nothing in them is markup."""
+    """Return the table for the report's templates: all texts are strings there, so that nothing in them is markup."""
     parts = [{"columns": list(part), "groups": groups_of(part.map(asdict))} for part in table.parts]
     shown = {name: getattr(table, name) for name in ("title", "caption", "head", "is_numeric")}
     return shown | {"parts": parts, "notes": list(map(asdict, table.notes))}
 
 
 def templates(escaping: Callable[[str], str]) -> Environment:
-    """Return the templates beside this file; all that they show is escaped so, but for what is marked safe."""
+    """Return the templates in this folder; `escaping` escapes all values that they show, unless marked safe."""
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

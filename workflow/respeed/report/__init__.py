@@ -1,4 +1,4 @@
-"""The report: one file of facts, laid out by Typst. Every number in it comes from a data file."""
+"""The report: one file of facts, typeset by Typst. Every number in it comes from a data file."""
 
 import datetime
 import json
@@ -15,27 +15,27 @@ from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 
 TEMPLATE = ROOT / "report" / "report.typ"
-# With no fonts but those that Typst carries.
+# With Typst's own fonts alone.
 FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_standards": ["a-2a", "ua-1"]}
-# The same tables give the same bytes: no time of building.
+# A fixed date, so that the same tables give the same bytes.
 NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
-# Beyond so many different letters they are not tried one by one.
+# More different letters than this are not tried one by one.
 MOST_TRIED = 100
-# What stands for a letter that no face has, as in the LaTeX tables.
+# Printed in place of a letter that no face has, as in the LaTeX tables.
 INSTEAD = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
 def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
-    """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; returns its path.
+    """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; return its path.
 
-    All machines stand in it in full while they are few, or else `machine`, and all others in a row each
-    (see schedule.work).
+    If there are few machines, all are shown in full; otherwise `machine` is, and each other in one row (see
+    schedule.work).
     """
     document = Path("report/smoke.pdf" if smoke else "report/report.pdf")
     facts = Path("report/facts") / f"{document.stem}.json"
     write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers))))
-    # Typst reads below one folder. Where the workflow is a module of another one, results lie beside that one.
+    # Typst reads only below one folder. If this workflow is a module of another, results lie beside the other one.
     root = Path(os.path.commonpath([ROOT, Path.cwd()]))
     here = Path("/") / Path.cwd().relative_to(root)
     inputs = {"here": str(here), "facts": str(here / facts)}
@@ -49,14 +49,14 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
 
 
 def with_letters_only(facts: Any) -> Any:
-    """Return the facts with a question mark for every letter that the report's faces have not got.
+    """Return the facts with a question mark for every letter that the report's faces lack.
 
-    A PDF that can be read aloud may hold no other. Of very many different letters all are taken for such.
+    PDF/UA allows no others. If there are very many different letters beyond ASCII, all are replaced.
     """
     text = json.dumps(facts, ensure_ascii=False)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
     if len(doubtful) <= MOST_TRIED:
-        # As a rule the faces have all of them.
+        # As a rule, the faces have all letters.
         doubtful = [] if _are_shown(doubtful) else [letter for letter in doubtful if not _are_shown([letter])]
     return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), INSTEAD)))
 

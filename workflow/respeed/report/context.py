@@ -1,4 +1,4 @@
-"""All that the report shows as one plain structure: texts, each already formatted, for the templates in report/."""
+"""The contents of the report as one plain structure of formatted texts, for the templates in report/."""
 
 from importlib.metadata import version
 from typing import Any
@@ -32,9 +32,9 @@ def make_context(shown: Shown) -> dict[str, Any]:
 
 
 def _paper(shown: Shown, paper: Paper) -> dict[str, Any]:
-    """Return a paper's first page, a section for each of its tables, its other figures, and what is known of it."""
+    """Return a paper's first page, a section for each of its tables, its other figures, and its protocol."""
     cells = shown.table("cells", paper=paper.name)
-    # Without any case whose bytes are known, as of programs of others, a roofline has nothing to draw.
+    # If no case's bytes are known, as with outside programs, a roofline has nothing to draw.
     roofs = [name for name in shown.machines if (cells.loc[cells["machine"] == name, "traffic_bytes"] > 0).any()]
     drawn = [f"{name}-roofline" for name in roofs if paper.rows]
     sections = [section(shown, paper, experiment, to_typst) for experiment in paper.experiments.values()]

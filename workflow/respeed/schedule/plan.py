@@ -1,9 +1,9 @@
 """What to measure next: one list of cases, ordered by tier and by the rounds that there are.
 
-The answer follows from the configuration and the records alone, so that a run that was killed goes on. Each case has a
-goal, a number of rounds. First everything has as many as the preset says, in the order of its tier: what shows most the
-soonest, then what is usual, then what is spare, as far as the minutes go. Then one look at these first rounds tells
-what they left open; that is measured until it has the most rounds, or until the minutes are used up.
+The list follows from the configuration and the records alone, so that a run that was killed goes on. Each case has a
+goal, a number of rounds. First all cases get the preset's rounds, in the order of their tiers: the first table, then
+the usual cases, then the spare ones, as far as the minutes go. Then these first rounds show once which numbers are
+still open; their cases are measured until they have the preset's most rounds, or until the minutes are used up.
 """
 
 import math
@@ -30,13 +30,13 @@ from respeed.records import Record, Result, read_records
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
 
-# Until a row was measured: what its process takes before its first case. A smoke round is mostly that.
+# The start of a process, for a row that was never measured. A smoke round is mostly that.
 START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
 # A number without any interval is worth more time than the preset has for the others: so many times its minutes.
 OVERTIME = 1.2
 # Another cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
 WORTH_ROUNDS = 2
-# What decides how a row ran, beside its threads.
+# The keys of a profile that decide how a row ran, beside its threads.
 DECIDING = ("backend", "device", "precision", "cpus")
 
 Try = tuple[Record, Result]
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Turn:
-    """What one process measures: cases of a row, each with the number of its round."""
+    """Cases of a row that one process measures, each with the number of its round."""
 
     row: Row
     cases: tuple[tuple[Wanted, int], ...]
@@ -63,13 +63,13 @@ class Turn:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left of the `work`, given the `records` of its machine; `broken` rows could not start in this session."""
+    """The rest of the `work`, given the `records` of its machine; `broken` rows could not start in this session."""
 
     work: Work
     records: tuple[Record, ...] = ()
     broken: frozenset[str] = frozenset()
 
-    # What there is.
+    # The records.
 
     @cached_property
     def tries(self) -> Mapping[tuple[str, str], list[Try]]:
@@ -97,11 +97,11 @@ class Plan:
         used = {record.path: record for tries in self.tries.values() for record, _ in tries}
         return math.fsum(record.wall_seconds for record in used.values())
 
-    # What should be there.
+    # The list.
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Return the list: first as often as the preset says, then what the look at that left open."""
+        """Return the list: all cases with the preset's rounds, then those that these rounds left open."""
         preset, listed = self.work.preset, self.first_entries
         if preset.most > preset.rounds and all(entry.done >= entry.goal for entry in listed):
             listed = self._open(listed)
@@ -109,7 +109,7 @@ class Plan:
 
     @cached_property
     def first_entries(self) -> list[Entry]:
-        """Return what is measured as often as the preset says: the usual, and of the spare what fits the minutes."""
+        """Return the cases that get the preset's rounds: the usual ones, and the spare ones that fit the minutes."""
         preset, minutes = self.work.preset, 60 * self.work.minutes
         tiers: dict[int, list[Entry]] = defaultdict(list)
         for one in self.work.wanted:
@@ -124,10 +124,10 @@ class Plan:
         return listed
 
     def _open(self, listed: list[Entry]) -> list[Entry]:
-        """Return what is worth more rounds, by urgency.
+        """Return the cases that are worth more rounds, by urgency.
 
-        That is what the first rounds left open, decided on these alone; and what lacks an interval by now, as a later
-        probe may show a round to have been disturbed.
+        These are the cases that the first rounds left open, decided on these alone; and those that lack an interval by
+        now, as a later probe may show a round to have been disturbed.
         """
         preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
         rounds = read_rounds(self.records, self.work.papers)
@@ -145,7 +145,7 @@ class Plan:
             once = self.seconds_of(entry._replace(goal=entry.done + 1) for entry in more.values())
             if why == NO_INTERVAL or WORTH_ROUNDS * once <= left:
                 chosen = more
-        # What has an interval by now needs no more rounds to have one.
+        # A case that has an interval by now needs no more rounds to have one.
         chosen = {place: entry for place, entry in chosen.items() if entry.why != NO_INTERVAL}
         now = judge(rounds, asked)
         for cell in rows_of(now[now["without"]]):
@@ -154,13 +154,14 @@ class Plan:
             chosen[entry.wanted.place] = entry._replace(tier=0, goal=goal, why=NO_INTERVAL)
         return list(chosen.values())
 
-    # What comes next.
+    # The next turn.
 
     def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
         """Return the next turn; None if nothing is left, or nothing that the minutes are enough for.
 
-        Of what is due, the lowest tier with the fewest rounds comes first: round 1 of everything before round 2 of
-        anything. Rows take turns in random order. A turn takes later tiers of its row along, unless time is short.
+        Of the cases that are due, the lowest tier with the fewest rounds comes first: round 1 of everything before
+        round 2 of anything. Rows take turns in random order. A turn includes later tiers of its row, unless time is
+        short.
         """
         due = [entry for entry in self.entries if entry.done < entry.goal]
         minutes = 60 * self.work.minutes - self.spent_seconds
@@ -184,7 +185,7 @@ class Plan:
         whys = ", ".join(dict.fromkeys(filter(None, (entry.why for entry in mine))))
         return Turn(mine[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in mine), whys)
 
-    # How long it takes.
+    # The time.
 
     def seconds_of(self, entries: Iterable[Entry]) -> float:
         """Return about how long these cases take to their goals, by earlier rounds or by the guess of their tables."""
@@ -206,9 +207,9 @@ class Plan:
         return statistics.median(starts) if starts else START_SECONDS
 
     def seconds_left(self) -> float:
-        """Return about how long all that is left takes, within the minutes where these are for what is left open.
+        """Return about how long the rest takes; open cases at most as long as the minutes.
 
-        What the look will leave open is not known before it: taken for a quarter of all, as often as the minutes allow.
+        Before the first rounds are done, a quarter of all cases is taken to stay open, as far as the minutes allow.
         """
         left, minutes = self.seconds_of(self.entries), max(0.0, 60 * self.work.minutes - self.spent_seconds)
         if any(entry.why for entry in self.entries):
@@ -228,15 +229,15 @@ class Plan:
 
 
 def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan of a machine by the records that there are."""
+    """Return the plan of a machine, from its records."""
     return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:
-    """Return whether a result is one of what would be measured now.
+    """Return whether a result is of a measurement as it would be made now.
 
-    What failed or was wrong counts as long as its program, the libraries and the device are the same: it is tried again
-    when they are not.
+    A failed or wrong result counts as long as its program, the libraries and the device are the same: the case is tried
+    again when they change.
     """
     start, profile = record.start, wanted.row.profile
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
@@ -254,7 +255,7 @@ NO_INTERVAL, CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("no interval", "claim open", 
 
 
 def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
-    """Return those cells that are asked for and that there are rounds of, in the order in which they are asked for."""
+    """Return the judged cells that are asked for and have rounds, in the order of `asked`."""
     places = {cell: place for place, cell in enumerate(asked)}
     judged = judge_cells(rounds).rename(columns={"step": "seconds"})
     judged.index = pd.Index([places.get(key_of(cell), -1) for cell in rows_of(judged)])
@@ -276,7 +277,8 @@ def find_open(
     samples = Samples(rounds)
     compared = compare_to_fastest_cpu(judged, samples, papers)
     pairs = []
-    # What is unproven lacks an interval, or is beside one that does: of the two that one alone is measured again.
+    # An unproven cell lacks an interval, or is compared with one that does: only the cell without one is measured
+    # again.
     for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
         key, needed = key_of(cell), _rounds_needed(cell)
         if needed <= most:
@@ -294,7 +296,7 @@ def find_open(
 
 
 def _rounds_needed(cell: Any) -> float:
-    """Return about how many rounds would tell the two apart, if their ratio is what it seems."""
+    """Return about how many rounds would tell the two apart, if their ratio is right."""
     apart = abs(math.log(cell.speedup))
     width = math.log(cell.speedup_high / cell.speedup_low)
     return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf

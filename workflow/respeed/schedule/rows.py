@@ -1,4 +1,4 @@
-"""Which rows of the tables this machine can run, on how many threads and which CPUs, and why not the others."""
+"""Rows of the tables that this machine can run, on how many threads and which CPUs, and why not the others."""
 
 import contextlib
 import functools
@@ -30,13 +30,13 @@ INSTRUCTIONS = {
     "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
     "fp16": {"avx512_fp16", "amx_fp16", "asimdhp"},
 }
-# What a table with a ladder of threads is measured on: products of SciPy's BLAS, as the CPU rows of Raina et al.
+# The backend of tables with a ladder of threads: SciPy's BLAS, as for the CPU rows of Raina et al.
 LADDER_BACKEND = "numpy"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the tables as this machine runs it: on so many threads, bound to `cpus`; to none if there are none."""
+    """A row of the tables on this machine: on so many threads, bound to `cpus`, or not bound if there are none."""
 
     profile: Profile
     threads: int
@@ -44,7 +44,7 @@ class Row:
 
 
 def check_same_machine(machine: str, smoke: bool) -> None:
-    """Raise UserError if the records under this machine's name were measured on another one than this."""
+    """Raise UserError if the records under this machine's name were measured on another machine."""
     if differs := difference(known_hardware(machine, smoke), describe_machine()):
         raise UserError(
             f"{records_folder(smoke) / machine} was measured on another machine ({differs}); give this one a name: "
@@ -88,14 +88,14 @@ def climb(row: Row) -> list[Row]:
 
 @functools.cache
 def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
-    """Return what the backend finds that uses the device for a moment (`backends.probe`).
+    """Return the result of `backends.try_device` for the backend and the device.
 
-    It is asked in a process of its own: an error of a device stays with the process that had it. That takes seconds; so
-    it is asked once in a process, and where the answer stays so, not again until driver, package or devices change,
-    unless it is to be asked `anew`.
+    It runs in a process of its own: an error of a device stays with the process that had it. That takes seconds; so the
+    result is kept for this process and, if it is lasting, until driver, package or devices change, unless `anew` is
+    set.
     """
     asked = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix]
-    # Of whichever library, also where a backend asks another's.
+    # Versions of every library, as a backend may use another's.
     versions = sorted((one.name, one.version) for one in distributions() if one.name.lower().startswith(_LIBRARIES))
     name = hashlib.sha256(json.dumps([asked, versions]).encode()).hexdigest()[:16]
     kept = private_folder("devices") / f"{name}.json"
@@ -122,7 +122,7 @@ def _ask_process(backend: str, device: str) -> dict[str, Any]:
 
 
 def unusable(profile: Profile) -> str | None:
-    """Return why the profile's device, which is there, cannot be used, by a moment's trial; None if it can."""
+    """Return why the profile's device cannot be used, by a short trial; None if it can."""
     if profile.is_cpu:
         return None
     answer = probe_device(profile.backend, profile.device)

@@ -1,7 +1,7 @@
-"""A run: a configuration resolved to the machines that it measures, what rules need, and what people read.
+"""A run: a configuration with the machines that it measures, the arguments of rules, and the lines for the user.
 
-On a cluster each machine is measured by a job on a node of its own, which decides for itself what is left: the head
-knows only what is asked for.
+On a cluster each machine is measured by a job on a node of its own, which finds out what is left: the head node knows
+only what is asked for.
 """
 
 import hashlib
@@ -53,22 +53,22 @@ SPARE_MINUTES = 3
 
 @dataclass(frozen=True)
 class Run:
-    """A configuration resolved.
+    """A configuration, with the papers, profiles and machines that it names.
 
     Attributes
     ----------
     config : Config
         What is asked for, with the profiles that the machine's own file names.
     overrides : mapping
-        What --config said.
+        The settings of --config.
     papers, profiles : mapping
-        Those that are shown, the chosen papers first, at the sizes of the preset; and all profiles.
+        The papers that are shown, the chosen ones first, at the sizes of the preset; and all profiles.
     machine : str
         The name of this machine, or of the first one of a cluster.
     nodes : mapping
-        On a cluster, what Slurm is asked for, by machine.
+        On a cluster, the resources to ask Slurm for, by machine.
     only : tuple of str
-        Words of which one must stand in the name of a case.
+        Words; the name of a case must contain one of them.
     """
 
     config: Config
@@ -84,9 +84,9 @@ class Run:
         """Return whether the sizes are tiny and the times no measurements."""
         return self.config.preset.is_smoke
 
-    # What is left, of this machine.
+    # The work that is left on this machine.
 
-    # Of those that are asked for alone: to try the device of another row may take seconds.
+    # Only of rows that are asked for: to try the device of another may take seconds.
     @cached_property
     def _found(self) -> tuple[dict[str, Row], dict[str, str]]:
         asked = self.profiles if self.config.all_profiles else self.config.profiles
@@ -104,15 +104,15 @@ class Run:
 
     @cached_property
     def work(self) -> Work:
-        """Return all that is asked of this machine."""
+        """Return the work for this machine."""
         return list_work(self.config, self.papers, self.rows, self.machine, self.only)
 
     def plan(self) -> Plan:
-        """Return what is left of it, by the records that there are."""
+        """Return the plan of the work that records lack."""
         return read_plan(self.work)
 
     def describe(self) -> None:
-        """Write what this machine is and cannot run."""
+        """Write the description of this machine, with the rows that it cannot run."""
         check_same_machine(self.machine, self.smoke)
         every = find_rows(self.profiles)[1]
         write_description(self.machine, self.smoke, {"hardware": describe_machine(), "not_measurable": every})
@@ -131,12 +131,12 @@ class Run:
 
     @cached_property
     def stamps(self) -> dict[str, str]:
-        """Return the empty file that measuring leaves when nothing is left of what is asked for, by machine.
+        """Return the empty file that shows that nothing is left to measure, by machine.
 
-        Snakemake measures where there is no such file yet. So here the name is a new one, with the next number, as long
-        as something is left, or where something was measured by hand since. A cluster's head does not know what is
-        left: there the name is a checksum of all that is asked for. Records are no rule's output: nothing can delete or
-        repeat what was measured.
+        Snakemake measures if there is no such file yet. So on this machine its name has the next number as long as
+        something is left, or if something was measured by hand since. A cluster's head node does not know what is left:
+        there the name has a checksum of all that is asked for. Records are no rule's output: nothing can delete or
+        repeat a measurement.
         """
         if self.nodes:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
@@ -147,7 +147,7 @@ class Run:
         return {self.machine: str(folder / f"measured-{len(there) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
-        """Return a checksum of all that decides what is asked of a node: what was said, and files as they are."""
+        """Return a checksum of all that decides what is asked of a node: the settings, and the contents of files."""
         files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
         files += [path for name in self.config.papers for path in (PAPERS / name).glob("*")]
         texts = [path.read_bytes() for path in sorted(files) if path.is_file()]
@@ -155,10 +155,10 @@ class Run:
 
     @cached_property
     def sources(self) -> list[str]:
-        """Return what tables are made of.
+        """Return the inputs of the tables.
 
-        That is a stamp for each machine that is measured, the records of all others, and the files whose words and
-        published numbers the tables have.
+        These are a stamp for each machine that is measured, the records of all others, and the files with the words and
+        the published numbers of the tables.
         """
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
@@ -170,7 +170,7 @@ class Run:
 
     @property
     def front_page(self) -> dict[str, str]:
-        """Return what report/captions/workflow.rst needs: a part of a page, and the figure below it, with its text."""
+        """Return the values for report/captions/workflow.rst: a part of a page, a figure below it, and its text."""
         paper = next(iter(self.papers.values()))
         experiment = next(iter(paper.experiments.values()))
         shown = machines_in_full(self.smoke, self.machine)
@@ -181,20 +181,20 @@ class Run:
             "figure_says": f"{experiment.title} on {machine}.",
         }
 
-    # What the rules give the commands that they call.
+    # The arguments of the commands that rules call.
 
     @property
     def settings(self) -> list[str]:
-        """Return what --config said."""
+        """Return the settings of --config."""
         return _as_settings(self.overrides)
 
     @property
     def shown(self) -> list[str]:
-        """Return of which records tables, figures and report are made, in full of which machine, of which papers."""
+        """Return the arguments of `respeed report`: which records, the machine to show in full, and the papers."""
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
     def how_to_measure(self, machine: str) -> list[str]:
-        """Return what `respeed measure` is given where the machine is measured."""
+        """Return the arguments of `respeed measure` where the machine is measured."""
         if not self.nodes:
             return ["--config", *self.settings]
         minutes = self.nodes[machine]["runtime"] - SPARE_MINUTES
@@ -209,8 +209,8 @@ def _as_settings(said: Mapping[str, Any]) -> list[str]:
 def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = ()) -> Run:
     """Read and check every file that a run depends on.
 
-    What a run `measures` must be right: UserError if not. One that measures nothing leaves out papers and profiles that
-    are wrong, with a line.
+    If a run `measures`, a mistake in one of its files raises UserError. Otherwise papers and profiles with mistakes are
+    left out, with a line.
     """
     config = load_config(overrides=overrides)
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
@@ -230,12 +230,12 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tu
 
 
 def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return what Slurm is asked for: a whole node, if nothing else is said. A shell is given `slurm_extra`."""
+    """Return the resources to ask Slurm for, by default a whole node, with `slurm_extra` quoted for a shell."""
     return {**slurm, "slurm_extra": shlex.join(shlex.split(str(slurm.get("slurm_extra", "--exclusive"))))}
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
-    """Return what Slurm is asked for: by machine, of all that have `slurm:`, or of the one that config.yaml names."""
+    """Return the resources to ask Slurm for: of all machines that have `slurm:`, or of the one in config.yaml."""
     notes = MACHINE_FILES.load_all()
     nodes = {machine: _words_of(one.slurm) for machine, one in notes.items() if one.slurm}
     if not nodes:
@@ -248,12 +248,12 @@ def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     return {only: nodes[only]} if only else nodes
 
 
-# Of the cells that failed so many are named in the last line.
+# The number of failed cells that are named in the last line.
 NAMED = 3
 
 
 def announce(run: Run) -> str:
-    """Return what will be measured and about how long it takes, for people who read a dry run."""
+    """Return what will be measured and about how long it takes, for readers of a dry run."""
     preset = run.config.preset
     each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if run.nodes:
@@ -283,10 +283,10 @@ def announce(run: Run) -> str:
 
 
 def _say_expected(cells: pd.DataFrame) -> str:
-    """Say which time all cases of a table add up to at least, on the row that needs the least.
+    """Return, as text, the least time that all cases of a table take together, on the row that needs the least.
 
-    It follows from what workloads count and rows have reached here. It is empty without a row whose cases all have a
-    bound.
+    It follows from the counts of workloads and the rates that rows have reached here. It is empty without a row whose
+    cases all have a bound.
     """
     rows = cells.groupby("profile")["expected_seconds"].agg(lambda one: one.sum(skipna=False)).dropna()
     least = measured_time(rows.min(), None, None).text
@@ -304,7 +304,7 @@ def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
 def _idle_devices(run: Run) -> list[str]:
     """Return the names of the rows of accelerators that are asked for, where none of them can run.
 
-    Where no row was named, those whose device is not there are none of them.
+    If no row was named, rows whose device is not there are left out.
     """
     if not all(row.profile.is_cpu for row in run.rows.values()):
         return []
@@ -314,7 +314,7 @@ def _idle_devices(run: Run) -> list[str]:
 
 
 def _out_of_time(plan: Plan) -> list[str]:
-    """Return how much of the spare the minutes are not enough for, in a line; none where they are."""
+    """Return a line with the number of spare cells that the minutes are not enough for; none if they are."""
     listed = {entry.wanted.place for entry in plan.first_entries}
     left = sum(one.place not in listed for one in plan.work.wanted if one.profile not in plan.broken)
     more = "preset=paper has more, and what you name by profiles= is always measured"
@@ -322,10 +322,10 @@ def _out_of_time(plan: Plan) -> list[str]:
 
 
 def say_farewell(run: Run) -> bool:
-    """Print the last lines of a run: where everything is, and what came out; return whether anything failed."""
+    """Print the last lines of a run: where everything is, and its results; return whether anything failed."""
     document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
     if document.exists():
-        # After the target `pdf`, a page of before is older than what the tables say.
+        # After the target `pdf`, an earlier page is older than the tables.
         is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
         named = f"{document}{f', for a browser {page}' if is_new else ''}"
         _say(f"the report is {named}; tables are in {run.results}/tables")
@@ -335,7 +335,7 @@ def say_farewell(run: Run) -> bool:
 
 
 def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
-    """Say, in lines, what came out of the cells that are asked for; return whether any failed or was wrong."""
+    """Say, in lines, the results of the cells that are asked for; return whether any failed or was wrong."""
     plan = run.plan()
     asked = [cell for one in run.work.wanted for cell in one.cells]
     rounds = read_rounds(plan.records, run.papers)

@@ -1,6 +1,6 @@
-"""What is asked for: which papers and machines a run is about, and the cases that it measures.
+"""The work of a run: its papers and machines, and the cases that it measures.
 
-A case is measured once on a row, however many tables ask for it: it is known by its workload and parameters, and tables
+A case is measured once on a row, however many tables ask for it: its key is its workload and parameters, and tables
 point to it.
 """
 
@@ -29,11 +29,11 @@ from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, read_records, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, climb
 
-# Beyond so many machines, a reader wants one in full and to know where it stands among the others.
+# With more machines than these, one is shown in full, with its place among the others.
 FEW = 4
-# The first table, and everything that is not spare; what is spare comes after these.
+# Tiers: the first table, and the usual cases; the spare ones come after these.
 FIRST, USUAL = 0, 1
-# To count the layers of all nets of all papers takes 10 s. What waits would wait for ever.
+# To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
 COUNT_SECONDS = 600.0
 
 
@@ -43,10 +43,10 @@ COUNT_SECONDS = 600.0
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
     """Return the `chosen` papers, by default those of config.yaml, and then every other that was measured.
 
-    That is one of which most cases were: papers may share a few.
+    A paper was measured if most of its cases were: papers may share a few.
 
-    One that is not valid is left out with a line. Raises UserError if none is left, if there is none of a chosen name,
-    or, where it is `strict`, if one of those that were chosen is not valid.
+    A paper that is not valid is left out with a line. Raises UserError if none is left, if a chosen name has no paper,
+    or, if `strict`, if a chosen paper is not valid.
     """
     names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
     every = dict.fromkeys([*names, *known])
@@ -73,20 +73,20 @@ def keys_of(paper: Paper) -> set[str]:
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """Return all whose files are right. UserError if one that was `chosen` is not; another is left out with a line."""
+    """Return all valid profiles; UserError if a `chosen` one is not valid; any other is left out with a line."""
     return PROFILE_FILES.load_all(chosen=chosen)
 
 
 def notes_shown() -> dict[str, Notes]:
-    """Return what their files say of machines, by machine; a file with a mistake is left out with a line."""
+    """Return the notes of machines' files, by machine; a file with a mistake is left out with a line."""
     return MACHINE_FILES.load_all(chosen=())
 
 
 def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
     """Return the names of the machines to show in full, of those that have records.
 
-    As long as there are few, these are all of them. Where there are many, it is one: `machine`, by default this one, or
-    if that has no records, the one that has most.
+    If there are few, all of them. If there are many, only `machine`, by default this one, or the machine with the most
+    records if it has none.
     """
     there = recorded_machines(smoke)
     name = machine or load_config().machine or machine_slug()
@@ -100,10 +100,10 @@ def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A case on a row of the tables; `cells` are those of the tables that ask for it, `tier` the place of its turn.
+    """A case on a row of the tables; `cells` are the cells of tables that ask for it, `tier` is the place of its turn.
 
-    `source` is a checksum of the workload's file and of somebody else's program; `rehearsals` are tiny cases of the
-    same workload, to load by them what a first step loads; `guess` is how many seconds a round may take.
+    `source` is a checksum of the workload's file and of an outside program; `rehearsals` are tiny cases of the same
+    workload, which load what a first step loads; `guess` is how many seconds a round may take.
     """
 
     row: Row
@@ -121,18 +121,18 @@ class Wanted:
 
     @cached_property
     def key(self) -> str:
-        """Return what the case is known by."""
+        """Return the key of the case."""
         return case_key(self.case.workload, self.case.parameters)
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return what tells it from all others: its row, and what the case is known by."""
+        """Return the name of its row and its key, a pair that no other case has."""
         return self.profile, self.key
 
 
 @dataclass(frozen=True)
 class Work:
-    """All that is asked of a machine. `minutes` are those of the preset, times the papers that print numbers."""
+    """All that is to be measured on a machine. `minutes`: those of the preset, times the papers that print numbers."""
 
     machine: str
     preset: Preset
@@ -165,12 +165,12 @@ def list_work(
     papers : mapping
         The papers by name, at the sizes of the preset.
     rows : mapping
-        Those that the machine can run, by profile.
+        The rows that the machine can run, by profile.
     machine : str
         The name of the machine.
     only : sequence of str, optional
-        Words of which one must stand in paper/experiment/case. A whole name, such as raina2009/rbm/4096x11008, means
-        no other case; with a workload behind it, such as /rbm, only that program.
+        Words; paper/experiment/case must contain one of them. A whole name, such as raina2009/rbm/4096x11008, means
+        this case alone; with a workload behind it, such as /rbm, only that program.
     """
     chosen = chosen_tables(config, papers)
     found: dict[tuple[str, str], Wanted] = {}
@@ -196,7 +196,7 @@ def list_work(
 
 
 def _names(word: str, name: str, workload: str) -> bool:
-    """Return whether a word of `--only` is about a case, which `name` is paper/experiment/case of."""
+    """Return whether a word of `--only` selects a case, by its `name` paper/experiment/case."""
     is_whole = word.count("/") > 1 and not word.endswith("/")
     return word in (name, f"{name}/{workload}") if is_whole else word in name
 
@@ -233,10 +233,10 @@ def _tier(
 ) -> int:
     """Return the place of a table's turn on a row: all is usual where there is no accelerator.
 
-    Where there is one, it may be lent by the minute: what shows most the soonest comes FIRST, the first table in fp32
-    on the accelerator and on one row of CPUs. And its rows alone may take longer than the minutes: those in other
-    precisions than fp32 or the table's own, and tables that their paper says nothing of, wait, a row's together;
-    neither if it is named. The accelerator's are the first of these, and of its rows what the paper speaks of.
+    An accelerator may be lent by the minute: FIRST is the first table in fp32, on the accelerator and on one row of
+    CPUs. As rows of an accelerator may take longer than the minutes, rows in other precisions than fp32 or the table's
+    own, and tables that their paper says nothing of, wait, unless they are named. Of these, the tables that the paper
+    speaks of come first, and in each group the accelerator's rows; a row's tables come together.
     """
     if all(one.profile.is_cpu for one in rows.values()) or not config.preset.minutes:
         return USUAL
@@ -250,7 +250,7 @@ def _tier(
 
 
 def _shown_first(rows: Mapping[str, Row]) -> set[str]:
-    """Return an accelerator's row in fp32 and one of CPUs, of the same library and on all cores if there is one."""
+    """Return an accelerator's row in fp32 and a row of CPUs, of the same library and on all cores if possible."""
     single = sorted(
         (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name
     )
@@ -260,9 +260,9 @@ def _shown_first(rows: Mapping[str, Row]) -> set[str]:
 
 
 def source_of(case: Case, architecture: str) -> str:
-    """Return a checksum of what computes a case: its workload's file, and somebody else's program.
+    """Return a checksum of the case's workload file and of the outside program that it runs, if any.
 
-    Another build of a program is another measurement, so that no number is made of the rounds of two.
+    A rebuilt program is another measurement: rounds of two builds are never combined.
     """
     command = command_of(case, architecture)
     programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
@@ -277,8 +277,8 @@ def _file_digest(workload: str) -> str:
 def count_cases(cases: Collection[Case]) -> Counts:
     """Return FLOP and bytes of a step of each case, as its workload counts them, by the key of the case.
 
-    They are counted in a process of their own: to import the workloads takes seconds, and runs what somebody dropped
-    in. So each is counted once, until the workload's file changes. What cannot be counted is NaN.
+    They are counted in a process of their own, as importing workloads takes seconds, and runs files that users have
+    added; and only once, until the workload's file changes. An unknown count is NaN.
     """
     asked = {f"{_file_digest(one.workload)} {case_key(one.workload, one.parameters)}": one for one in cases}
     path = private_folder("counts") / "counts.json"

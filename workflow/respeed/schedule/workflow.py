@@ -1,6 +1,6 @@
-"""How a run of Snakemake begins and ends: the Snakefile's one door to the package.
+"""The begin and the end of a run of Snakemake: all that the Snakefile uses of the package.
 
-`snakemake` is Snakemake's own object of that name, `workflow` in the Snakefile.
+The argument `snakemake` is Snakemake's workflow object, `workflow` in the Snakefile.
 """
 
 import atexit
@@ -20,9 +20,9 @@ from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folde
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_farewell
 
-# How often a job of Slurm whose time is up, or whose node died, is asked for again.
+# How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
-# What the plugin says before Slurm's own words.
+# The plugin's words before Slurm's own.
 _REFUSED = "SLURM sbatch failed. The error message was '"
 
 
@@ -39,10 +39,10 @@ def find_command() -> None:
 
 
 def begin(snakemake: Any, config: dict[str, Any]) -> Run:
-    """Read and check every file that the run depends on, and say what it will measure.
+    """Read and check every file that the run depends on, and print what it will measure.
 
-    `config` is what --config said; it gets what the front page of the HTML report needs. A mistake, or the name of
-    another machine, ends the program with one line, exit code 2.
+    `config` has the settings of --config; the values for the front page of the HTML report are added to it. A mistake,
+    or the name of another machine, ends the program with one line, exit code 2.
     """
     measures = may_measure(sys.argv)
     with giving_up():
@@ -58,7 +58,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
 
 
 def start(run: Run, snakemake: Any) -> None:
-    """Take the folder until the program ends, before the first job, unless something speaks against the run."""
+    """Before the first job, check the run, and hold the folder until the program ends."""
     with giving_up():
         check_executor(run, snakemake)
         if may_measure(sys.argv):
@@ -80,13 +80,13 @@ def check_executor(run: Run, snakemake: Any) -> None:
 
 
 def succeed(run: Run) -> None:
-    """Say where everything is and what came out, when all is done; exit with 1 if anything failed or was wrong."""
+    """Print where everything is and what came out, when all is done; exit with 1 if anything failed or was wrong."""
     if say_farewell(run) and may_measure(sys.argv):
         sys.exit(1)
 
 
 def _end_idle(run: Run, snakemake: Any) -> None:
-    """Do the same at the end of a run that had nothing to do, for which Snakemake calls nothing."""
+    """Do the same as `succeed` after a run that had nothing to do, for which Snakemake calls nothing."""
     dag = getattr(snakemake, "dag", None)
     measures = snakemake.executor_plugin is not None and not snakemake.dryrun
     if measures and dag is not None and any(dag.targetjobs) and not len(dag) and say_farewell(run):
@@ -95,7 +95,7 @@ def _end_idle(run: Run, snakemake: Any) -> None:
 
 
 def fail(run: Run) -> None:
-    """Say what is left, after a run that failed on a cluster."""
+    """Print what is left, after a run that failed on a cluster."""
     if not run.nodes:
         return
     if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
@@ -103,7 +103,7 @@ def fail(run: Run) -> None:
 
 
 def same_environment(wildcards: Any) -> None:
-    """Say that a rule needs no environment but that of Snakemake: the package that plans also measures."""
+    """Return no environment for a rule but that of Snakemake: the package that plans also measures."""
 
 
 def templates(*patterns: str) -> list[str]:
@@ -134,10 +134,10 @@ def giving_up() -> Iterator[None]:
 
 
 class FailedJobs(logging.Handler):
-    """Tells, of a job that Slurm could not end well, what Slurm says of it, and the last thing that the job said.
+    """Prints why a job of Slurm failed: Slurm's reason, and the last line of the job's own log.
 
-    Snakemake's own account goes to its log: it would say twenty lines a job. What is said of several jobs alike, such
-    as that Slurm does not take them, is said once.
+    Snakemake's own message goes to its log: it has twenty lines a job. A message that several jobs share, such as that
+    Slurm does not take them, is printed once.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class FailedJobs(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
         event = getattr(getattr(record, "event", None), "value", "")
-        # Only who submits jobs gives a reason; a job here has said its own on the screen.
+        # Only the process that submits jobs has a reason; a job here has printed its own on the screen.
         if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
             text = failure(reason, getattr(record, "output", []), getattr(record, "log", []))
             if text not in self.said:
@@ -156,12 +156,12 @@ class FailedJobs(logging.Handler):
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> str:
-    """Return what the screen says of a job that failed.
+    """Return the lines about a job that failed.
 
     Parameters
     ----------
     reason : str
-        What Snakemake says of it.
+        Snakemake's words about it.
     made : list of str
         The files that it would have made, in the folder of its machine.
     logs : list of str

@@ -1,13 +1,14 @@
-"""The check of a net's step against float64, layer by layer: each from what was seen of the layers beside it.
+"""Check a net's step against float64, layer by layer: each from the arrays that its neighbours had in the step.
 
-The net runs once more in float64, for some examples. Every layer takes in what the program's layer took in, after a
-comparison with what the layers before it give in float64; and in the backward pass the gradient that the program had at
-its output, after a comparison with what the layers behind it hand back. Its parameters' gradients follow from both,
-summed over all examples. As the images and the error at the end are given, all of the step is then right, for the cost
-of some examples, and of some entries of each parameter. What lies between two layers, such as the sum at a shortcut, is
-done by the net's own code. A normalisation needs all examples: it is computed for some channels.
+The net runs once more in float64, for some examples. Every layer reads the input that the program's layer had, after a
+comparison with the float64 output of the layers before it; in the backward pass it reads the gradient that the program
+had at its output, after a comparison with the float64 gradient of the layers behind it. Its parameters' gradients
+follow from both, summed over all examples. As the images and the error at the end are given, all of the step is then
+right, for the cost of some examples, and of some entries of each parameter. Operations between two layers, such as the
+sum at a shortcut, are done by the net's own code. A normalisation needs all examples: it is computed for some channels.
 
-An activation's slope is that of the program's own output, which is compared: a number near zero falls on either side.
+An activation's slope is computed from the program's own output, which is compared: a number near zero falls on either
+side.
 """
 
 import functools
@@ -26,15 +27,16 @@ from respeed.workloads._nets import ACTIVATIONS, layers
 from respeed.workloads._replicas import of_all
 from respeed.workloads.arrays import checked_rows, largest_error, moved, times, times_transposed
 
-# Of a linear layer's weights: so many outputs by so many inputs; of a convolution's, at every offset of the kernel.
+# How many outputs, and inputs, of a layer have their weights compared: of a linear one, and of a convolution, at every
+# offset of its kernel.
 UNITS, KERNELS = 8, 2
 
 
 @dataclass
 class Call:
-    """What a layer read (x) and gave (y) in a step, and the gradient at what it gave (g); (B, ...) each.
+    """Input x and output y of a layer in a step, and the gradient g at y; each of shape (B, ...).
 
-    A layer that works in place writes over what the one before it gave: of that one, x and g are what they were.
+    A layer that works in place overwrites y of the layer before it, whose x and g stay right.
     """
 
     x: Tensor
@@ -68,23 +70,23 @@ class NetCheck:
     seen : Module
         The net of the program after the step.
     calls : sequence of Call
-        What its layers did in the step.
+        The calls of its layers in the step.
     rate : float
-        Parameters become less by so many times their gradients.
+        The step subtracts so many times the gradients from the parameters.
     """
 
     def __init__(self, net: nn.Module, given: Arrays, seen: nn.Module, calls: Sequence[Call], rate: float) -> None:
         self.net, self.given, self.seen, self.calls, self.rate = net, given, seen, calls, rate
-        # How far off each layer was, by what was compared, such as "Conv2d inputs".
+        # The errors of the layers, by the name of the comparison, such as "Conv2d inputs".
         self.errors: dict[str, list[float]] = defaultdict(list)
-        # As the parameters are: the same in all replicas.
+        # Seeded by the first parameter, which is the same in all replicas.
         first = np.asarray(getattr(given, next(iter(net.state_dict()))), np.float32)
         self.random = np.random.default_rng(first.ravel()[:4].view(np.uint32))
         last = len(calls[0].x) - 1
         self.examples = np.append(self.random.permutation(last)[:1], last)
 
     def pairs(self) -> Pairs:
-        """Return the errors, beside 0, by what was compared."""
+        """Return the errors, each paired with 0, by the name of the comparison."""
         return {what: (np.array(errors), np.zeros(len(errors)), 1.0) for what, errors in self.errors.items()}
 
     def run(self, images: np.ndarray, error: np.ndarray) -> Tensor:
@@ -106,12 +108,12 @@ class NetCheck:
         return some.grad
 
     def compare(self, what: str, found: Any, expected: Any, size: float = 0.0) -> None:
-        """Note how far off an array is; of what is expected, NaN was not computed."""
+        """Add the error of an array to `errors`; entries of `expected` that were not computed are NaN."""
         here, there = _host(found), _host(expected)
         self.errors[what].append(largest_error((here, np.where(np.isnan(there), here, there), size)))
 
     def look(self, left: Any, name: str, x: Tensor) -> "Both":
-        """Compare what a layer read with what the layers before it give, and go on with what it read."""
+        """Compare a layer's input with the output of the layers before it, and go on with the input that it had."""
         call, layer, some = next(left), self.net.get_submodule(name), self.examples
         kind, is_relu = type(layer).__name__, isinstance(layer, nn.ReLU)
 
@@ -132,7 +134,7 @@ class NetCheck:
         return y, behind_layer
 
     def compute(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
-        """Return what a layer gives of some examples, and the gradient at what it reads."""
+        """Return a layer's output for some examples, and the gradient at its input."""
         x, g = (_double(one[self.examples]) for one in (call.x, call.g))
         if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
             y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
@@ -185,17 +187,17 @@ class NetCheck:
         self.learn(name, layer, (outputs, inputs), torch.cat(expected))
 
     def learn(self, name: str, layer: Any, entries: Any, expected: Tensor, terms: Any = None) -> None:
-        """Compare entries of a parameter's gradient, and what they changed by.
+        """Compare entries of a parameter's gradient, and of its change.
 
-        A sum of `terms` (B, C, ...) is measured by its size if signs fall at random. One that cancels more, as all do
-        below a normalisation, is no measure of its terms' rounding.
+        The error of a sum of `terms` (B, C, ...) is divided by the size that the sum has if signs fall at random. A sum
+        that cancels more, as all do below a normalisation, is too small to measure the rounding of its terms by.
         """
         kind, given = f"{_kind(layer)} {name.rpartition('.')[2]}", getattr(self.given, name)
         array, mean = self.seen.get_parameter(name), np.mean(of_all(_host(expected)), axis=0)
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
         if self.rate:
-            # Of what is large, some rows are drawn.
+            # Of a large parameter, only some rows are drawn.
             was = np.asarray(given[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(given)[entries]
             error = largest_error(moved(was, _host(array[entries]), -self.rate * mean))
             self.errors[f"{kind} changes"].append(error)
@@ -206,12 +208,12 @@ class NetCheck:
         return slice(start, min(start + count, length))
 
 
-# What a layer gives in float64, and what makes the gradient at what it read of that at what it gave.
+# A layer's output in float64, and the function from the gradient at its output to the gradient at its input.
 Both = tuple[Tensor, Callable[[Tensor], Tensor]]
 
 
 class _Through(torch.autograd.Function):  # type: ignore[misc]
-    """Goes on with what `look` returns, in both directions."""
+    """Return the output and the gradient that `look` gives for a layer."""
 
     @staticmethod
     def forward(context: Any, look: Callable[[Tensor], Both], x: Tensor) -> Tensor:
@@ -224,7 +226,7 @@ class _Through(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _kind(layer: Any) -> str:
-    """Return a layer's kind, and a convolution's kernel: which algorithms a library has for it depends on that."""
+    """Return a layer's kind, and a convolution's kernel: a library's choice of algorithms depends on it."""
     kind = type(layer).__name__
     return kind + " {}x{}".format(*layer.kernel_size) if isinstance(layer, nn.Conv2d) else kind
 

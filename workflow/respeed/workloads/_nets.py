@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-# Of a net of some width, its channels where the source has so many.
+# From the channels of a layer in the source to its channels in a net of some width.
 Channels = Callable[[int], int]
 
 # Channels of VGG's convolutions; 0 is a pooling.
@@ -35,8 +35,8 @@ RESNET = {
     "resnet152": ((3, 8, 36, 3), True),
     "resnet200": ((3, 24, 36, 3), True),
 }
-# Of Inception-V1's blocks, the channels of the 1x1; those that the 3x3 reads, and its own; the same of the 5x5; of the
-# 1x1 after pooling. Before each stage of blocks, the padding of a pooling.
+# Channels in Inception-V1's blocks: of the 1x1; before the 3x3, and of it; before the 5x5, and of it; of the 1x1 after
+# pooling. A number alone is the padding of the pooling before each stage of blocks.
 INCEPTION: tuple[int | tuple[int, ...], ...] = (
     1, (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64),
     0, (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
@@ -46,12 +46,12 @@ INCEPTION: tuple[int | tuple[int, ...], ...] = (
 # Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
 BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
 
-# Channels of images, and what their pixels are uniform in: bytes without their mean, as Caffe's models take them;
-# whitened; grey.
+# Channels of images, and the range of their uniform pixels: bytes without their mean, as for Caffe's models; whitened;
+# grey.
 PIXELS, WHITENED, GREY = (3, -128.0, 128.0), (3, -2.0, 2.0), (1, 0.0, 1.0)
 
-# Channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided 1x1
-# convolution of images that lie pixel by pixel (its issue 6035), and the process crashes.
+# The fewest channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided
+# 1x1 convolution of images that lie pixel by pixel (its issue 6035), and the process crashes.
 LEAST = 16
 
 
@@ -122,13 +122,13 @@ class Inception(nn.Module):  # type: ignore[misc]
 
 
 class Shortcut(nn.Sequential):  # type: ignore[misc]
-    """Convolve what is added to a branch, where channels or pixels change."""
+    """Convolve the shortcut of a residual block, where the number of channels or pixels changes."""
 
 
-# What is not counted: activations, which work in place, and views, which nobody looks at, either.
+# Layers that are not counted: activations, which work in place; and views, which are not checked, either.
 ACTIVATIONS = (nn.ReLU, Tanh)
 VIEWS = (nn.Identity, nn.Flatten, Rows)
-# Numbers that a layer keeps for each that it gives, by each kind that it is of.
+# Numbers that a layer keeps for each number of its output, by the classes that the layer is of.
 KEPT = {nn.MaxPool2d: 2, BiasedPool: 1, LocalResponse: 2}
 
 
@@ -139,22 +139,22 @@ def layers(net: nn.Module) -> dict[str, nn.Module]:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a net comes to.
+    """The counts of a net.
 
     Attributes
     ----------
     parameters : int
         Numbers that it learns.
     multiply_adds, first : int
-        Of the forward pass for one example: each weight once for every pixel that is computed from it. And those that
-        read the images.
+        Multiply-adds of the forward pass for one example: each weight once for every pixel that is computed from it.
+        And those of the layer that reads the images.
     outputs : int
-        Numbers that it gives for one example, the images among them; activations work in place.
+        Numbers in the outputs of all layers for one example, the images included; activations work in place.
     gradients : int
-        Those whose gradient is an array of its own, without the images: that of a shortcut is the sum's, and those of
-        what is concatenated are parts of the whole's.
+        Outputs whose gradient is an array of its own, without the images: a shortcut has the gradient of the sum, and
+        branches that are concatenated have parts of one gradient.
     kept : int
-        Numbers that layers keep beside what they give: poolings their places, of 64 bits.
+        Numbers that layers keep beside their outputs, such as the indices of poolings, of 64 bits.
     """
 
     parameters: int
@@ -166,7 +166,7 @@ class Counts:
 
 
 def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
-    """Count what a net, on the device "meta", does with an example of this shape."""
+    """Return the counts of a net on the device "meta", for an example of this shape."""
     given: dict[nn.Module, Tensor] = {}
     hooks = [one.register_forward_hook(lambda one, _, y: given.__setitem__(one, y[0])) for one in net.modules()]
     net(torch.empty(2, *shape, device="meta"))
@@ -212,7 +212,7 @@ def make_net(network: str, width: float, side: int, classes: int) -> nn.Module:
             raise ValueError(f"images are too small for this net: {side} pixels") from error
     for one in net.modules():
         if isinstance(one, nn.BatchNorm2d):
-            one.num_batches_tracked = None  # nobody asks for it
+            one.num_batches_tracked = None  # not needed
     return net
 
 
@@ -224,7 +224,7 @@ def image_of(network: str) -> tuple[int, float, float]:
 
 
 def _body(network: str, c: Channels) -> list[nn.Module]:
-    """Return all of a net but the last layer, which decides."""
+    """Return all layers of a net but the last, which classifies."""
     if network in RESNET:
         return _resnet(*RESNET[network], early=network == "resnet200", c=c)
     if network in VGG:
@@ -293,7 +293,7 @@ def _normalized() -> tuple[nn.Module, nn.Module]:
 
 
 def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool, c: Channels) -> list[nn.Module]:
-    """Return ResNet; `early`: a block but the first normalises what it reads, and its sum is bare."""
+    """Return the layers of a ResNet; `early`: all blocks but the first normalise their input, and sums are bare."""
     net = [_bare(c(64), 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for stage, blocks in enumerate(stages):

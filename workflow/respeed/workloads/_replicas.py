@@ -1,7 +1,7 @@
 """Replicas of a program, a process each, which average gradients by torch.distributed.
 
-On the CPU each has a core of its own, and they speak by gloo; on CUDA each has a GPU, and they speak by NCCL. They meet
-by a file, and use the loopback interface alone. What such a process does is `respeed.backends._replica`.
+On the CPU each has a core of its own, and they communicate by gloo; on CUDA each has a GPU, and they communicate by
+NCCL. They find one another by a file, and use the loopback interface alone. Each runs `respeed.backends._replica`.
 """
 
 import atexit
@@ -18,10 +18,10 @@ from respeed.errors import NotMeasurable
 from respeed.machine.devices import split_device
 from respeed.machine.process import THREADS, ignore_interrupts
 
-# By what replicas on a device speak with one another.
+# The library by which replicas communicate, by the kind of their device.
 LIBRARIES = {"cpu": "gloo", "cuda": "nccl"}
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-# What any order may take: replicas that wait for one another in vain say so before.
+# The longest that an order may take: replicas that wait for one another in vain fail before.
 LONGEST_ORDER_SECONDS = 600.0
 
 
@@ -47,14 +47,14 @@ class Replicas:
             self.ask("join", count, folder, device, row.precision)
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Have every replica do something, wait for all, and return their answers.
+        """Call the method `what` of every replica, wait for all, and return their answers.
 
-        If one fails, which is a RuntimeError, all end: the others would wait for it.
+        If one fails, this raises RuntimeError and ends all: the others would wait for it.
         """
         answers: dict[Any, Any] = {}
         try:
             for replica, _ in zip(_processes, self.pids, strict=True):  # none after they have been ended
-                with contextlib.suppress(OSError):  # it has ended, as its answer tells
+                with contextlib.suppress(OSError):  # it has ended: its answer will be an error
                     replica.send((what, arguments))
             while waiting := _processes.keys() - answers:
                 first: list[Any] = wait(waiting, LONGEST_ORDER_SECONDS)
@@ -65,13 +65,13 @@ class Replicas:
         return [answers[replica] for replica in _processes]
 
 
-# In the order of their ranks, by the connections to them. Kept for the next program: to load torch takes as long as
-# many a case.
+# The processes by the connections to them, in the order of their ranks. Kept for the next program: torch takes as long
+# to load as many a case takes.
 _processes: dict[Connection, subprocess.Popen[bytes]] = {}
 
 
 def _receive(replica: Any) -> Any:
-    """Return the answer of a replica, or raise the error that it is; of None that nobody answered."""
+    """Return the answer of a replica, or raise it if it is an error; without a replica, raise that none answered."""
     try:
         answer = replica.recv() if replica else RuntimeError(f"no replica answered in {LONGEST_ORDER_SECONDS:.0f} s")
     except (EOFError, OSError):
@@ -117,7 +117,7 @@ def why_not(count: int, device: str, threads: int) -> str | None:
 
 
 def of_all(mine: Any) -> list[Any]:
-    """Return what every replica gives, in one of them: all must ask. Elsewhere return what is given alone."""
+    """Return the values that all replicas pass, each of which must call this; outside of replicas, only `mine`."""
     from torch import distributed
 
     if not distributed.is_initialized():

@@ -1,7 +1,7 @@
-"""Inputs that are made where they are needed, and what checks have in common, in float64.
+"""Inputs that are drawn where they are needed, and the comparisons in float64 that checks share.
 
-A program's parameters and examples are the largest things that a round has in memory. What a step is checked against is
-drawn again, chunk by chunk, rather than kept beside them; and a matrix is compared by what it does to random vectors.
+A program's parameters and examples are the largest arrays of a round. For a check they are drawn again, chunk by chunk,
+rather than kept twice; and a matrix is compared by its products with random vectors.
 """
 
 import copy as copying
@@ -18,11 +18,12 @@ from respeed.workloads import Pair
 
 # Elements that are drawn, or multiplied, together: in float64 they fit the second-level cache.
 CHUNK = 2**16
-# Random vectors that a product is compared on (Freivalds, 1977): one alone may cancel what most of it consists of.
+# Random vectors that a product is compared on (Freivalds, 1977): on one alone, most of an error may cancel.
 VECTORS = 8
 # Examples that are checked.
 CHECKED = 8
-# A change that is smaller than this share of its parameter is measured by that: it is rounded as the parameter is.
+# The error of a change that is smaller than this share of its parameter is divided by this share: the change is rounded
+# as the parameter is. By bytes of a number.
 SMALL = {4: 2e-3, 8: 1e-5}
 
 
@@ -32,17 +33,17 @@ class Drawn:
     Parameters
     ----------
     random : numpy.random.Generator
-        Where their key comes from.
+        What draws the seed of the numbers.
     shape : sequence of int
         Any number of dimensions.
     low, high : float
-        The least number, and what all are less than.
+        The lowest number, and the bound that all are below.
     """
 
     def __init__(self, random: np.random.Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
         self.shape, self.low, self.width = tuple(shape), low, high - low
         self.key = random.integers(0, 2**32, 2, dtype=np.uint32)
-        self.begin = 0  # of its draws, in elements: other than 0 for a part
+        self.begin = 0  # the place of the first draw, in elements: above 0 for a part
 
     def __len__(self) -> int:
         """Return the length of the first dimension."""
@@ -63,18 +64,18 @@ class Drawn:
 
 
 class Zeros:
-    """Room for what a step writes."""
+    """An array that a step writes to, of zeros at first."""
 
     def __init__(self, *shape: int) -> None:
         self.shape = shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return zeros, in float32 if nothing else is said."""
+        """Return zeros, by default in float32."""
         return np.zeros(self.shape, dtype or np.float32)
 
 
 class Draws(Zeros):
-    """Room for draws: in fp32 however low the precision is. Of bf16's every 256th would be 0, below any probability."""
+    """An array of draws: in fp32 however low the precision is. In bf16 one in 256 would be 0, below any probability."""
 
 
 def checked_rows(count: int) -> np.ndarray:
@@ -86,7 +87,7 @@ def checked_rows(count: int) -> np.ndarray:
 
 
 def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """Go through a matrix, `Drawn` or not, some rows at a time: which they are, and they in float64."""
+    """Yield some rows at a time of a matrix, `Drawn` or not: their slice, and the rows in float64."""
     count, width = len(matrix), math.prod(matrix.shape[1:])
     step = max(1, CHUNK // width)
     for start in range(0, count, step):
@@ -121,17 +122,17 @@ def random_vectors(n: int) -> np.ndarray:
 
 
 def product(found: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
-    """Compare a matrix (m, n) with factor left (m, k) right (k, n), by what each does to random vectors."""
+    """Compare a matrix (m, n) with factor left (m, k) right (k, n), by their products with random vectors."""
     z = random_vectors(right.shape[1])
     return applied(found, z), factor * applied(left, applied(right, z))
 
 
 def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.ndarray], kept: float = 1.0) -> Pair:
-    """Compare what a step added to a matrix (m, n), by what it does to random vectors.
+    """Compare the change of a matrix (m, n) in a step, by its products with random vectors.
 
     after = kept before + sum of factor left right
 
-    It is the change that is compared, not the parameter, behind which a wrong step would hide.
+    The change is compared, not the parameter: beside the parameter an error of the change would hardly show.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.
     *terms : (float, (m, k), (k, n))
         factor, left and right.
     kept : float
-        What of the parameter stays.
+        The share of the parameter that stays.
     """
     z = random_vectors(after.shape[1])
     was = applied(before, z)
@@ -152,19 +153,19 @@ def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.
 
 
 def moved(before: Any, after: np.ndarray, change: np.ndarray) -> Pair:
-    """Compare what a step added to a parameter of any shape with the change that it must be."""
+    """Compare the change of a parameter of any shape in a step with the `change` that it must be."""
     was = np.asarray(before, np.float64)
     return after - was, change, SMALL[after.itemsize] * float(np.abs(was).max())
 
 
 def both(*pairs: Pair) -> Pair:
-    """Compare several arrays as one: a change that cancels almost wholly is no scale for its own rounding."""
+    """Compare several arrays as one: a change that cancels almost wholly is too small to measure its rounding by."""
     found, expected = (np.concatenate([np.ravel(pair[place]) for pair in pairs]) for place in (0, 1))
     return found, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
 
 
 def largest_error(pair: Pair) -> float:
-    """Return max |found - expected| over the size of what is expected; NaN where it is not finite."""
+    """Return max |found - expected| over max |expected|, or over the size where that is larger; NaN if one is NaN."""
     found, expected, *size = pair
     scale = max(float(np.abs(expected).max()), *size, 0.0)
     error = float(np.abs(np.subtract(found, expected, dtype=np.result_type(found, expected, np.float64))).max())

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 BATCHES = 4
 # Channels that oneDNN works on at a time, with AVX-512.
 CHANNELS = 16
-# Free memory that a net needs, over that of its outputs and gradients. An array often finds a hole that is a little too
-# small, for alignment or for what a convolution keeps meanwhile, and goes elsewhere: over the first four steps
+# Free memory that a net needs beside its outputs and gradients, as a share of theirs. A free block is often a little
+# too small for the next array, for alignment or for what a convolution keeps meanwhile: over the first four steps
 # ResNet-50 took 0.46 of theirs more.
 SPARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Net(Workload):
-    """Train a net of torch.nn's modules, as their users do: a subclass says which.
+    """Train a net of torch.nn's modules, as their users do; a subclass makes the net.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class _Net(Workload):
     # Whether a step ends with an update, and whether it computes the gradient at the images.
     learns = True
     images_too = False
-    # Which one it is of several replicas that have mini-batches of their own.
+    # The number of this replica, of several that have mini-batches of their own.
     rank = 0
 
     def make(self) -> "nn.Module":
@@ -61,12 +61,12 @@ class _Net(Workload):
 
     @cached_property
     def net(self) -> "nn.Module":
-        """Return the net without numbers, for whoever only reads it."""
+        """Return the net without numbers; one for all that only read it."""
         return self.make()
 
     @property
     def counts(self) -> "Counts":
-        """Return what the net comes to, for one example."""
+        """Return the counts of the net, for one example."""
         return _count(replace(self, batch=1))
 
     @property
@@ -76,7 +76,7 @@ class _Net(Workload):
 
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of running means and variances, and that of the number of the mini-batch."""
+        """Return the names of running means and variances, and of the mini-batch's number."""
         return (*(name for name, _ in self.net.named_buffers()), *(("turn",) if self.learns else ()))
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class _Net(Workload):
         return {**made, "turn": np.zeros(1, np.int64)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make the net of the arrays, in the layout that the library is fastest on, and have it watched.
+        """Build the net from the arrays, in the library's fastest layout, and record its layers' calls.
 
         Images lie pixel by pixel (channels_last) for oneDNN, on which a convolution in fp32 was up to 2.5 times as fast
         as on images that lie channel by channel, and for Tensor Cores, which compute on nothing else. They lie channel
@@ -127,7 +127,7 @@ class _Net(Workload):
             a.images = a.images.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
         a.image = a.images[0]
         if not row.in_pieces:
-            # One array for all mini-batches in turn, and not a step for each: a graph keeps all outputs and gradients.
+            # One array for all mini-batches in turn, not a graph for each: a graph keeps all outputs and gradients.
             a.image = a.image.clone() if self.learns else a.image
             self._meet(a)
 
@@ -139,7 +139,7 @@ class _Net(Workload):
         self._forget(a)
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Learn from the next mini-batch, or only compute the gradients of the one that there is."""
+        """Learn from the next mini-batch, or only compute gradients of the only one."""
         import torch
 
         self._forget(a)
@@ -169,7 +169,7 @@ class _Net(Workload):
         a.image_gradient = images.grad
 
     def _forget(self, a: Arrays) -> None:
-        """Let go of what the last step computed."""
+        """Free the arrays of the last step."""
         a.calls.clear()
         for one in a.parameters:
             one.grad = None
@@ -194,8 +194,8 @@ class _Net(Workload):
     def flops(self) -> float:
         """Count two for every multiply-add of convolutions and linear layers, in direct convolution.
 
-        They are done forward, for the gradients of the weights, and, but for what reads the images, for those of the
-        inputs. What lies between is not counted.
+        They are done forward, for the gradients of the weights, and for those of the inputs, which the layer that reads
+        the images may not need. Other operations are not counted.
         """
         return 2.0 * self.batch * (3 * self.counts.multiply_adds - (0 if self.images_too else self.counts.first))
 
@@ -213,7 +213,7 @@ class _Net(Workload):
         return 4.0 * ((6 if self.learns else 3) * self.counts.parameters + 3 * self._numbers())
 
     def memory_bytes(self) -> float:
-        """Count parameters and their gradients, mini-batches, outputs and their gradients, and what layers keep."""
+        """Count parameters and their gradients, mini-batches, outputs and their gradients, and kept numbers."""
         batches = BATCHES * self.batch * math.prod(self.example[0]) if self.learns else 0
         kept = batches + self.batch * self.counts.kept
         return 4.0 * (2 * self.counts.parameters + (1 + SPARE) * self._numbers() + kept)
@@ -221,7 +221,7 @@ class _Net(Workload):
 
 @cache
 def _count(one: _Net) -> "Counts":
-    """Count a net, which takes a second: once for mini-batches of every size."""
+    """Return the counts of a net, which take a second: once for mini-batches of every size."""
     from respeed.workloads._nets import count
 
     return count(one.net, one.example[0])
@@ -250,7 +250,7 @@ class Convnet(_Net):
     Parameters
     ----------
     network : str
-        Which net; `_nets.py` has them.
+        The net, one of `_nets.py`.
     width : float
         Channels, over those of the source.
     batch, side, classes : int

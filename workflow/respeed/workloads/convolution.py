@@ -1,4 +1,4 @@
-"""An image under a filter, as image processing has it: one channel, one small filter."""
+"""Filters of images, as in image processing: one channel, one small filter."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,9 +17,9 @@ class Convolution(Workload):
     Parameters
     ----------
     batch : int
-        Pixels of the image, which are what a rate counts.
+        Pixels of the image; a rate counts these.
     width : int
-        Pixels of a row of it.
+        Pixels of a row of the image.
     radius : int
         r: the filter has 2 r + 1 rows and columns.
     """

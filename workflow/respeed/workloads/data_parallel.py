@@ -29,14 +29,14 @@ class _Replicated(Workload):
     replicas: int
 
     captured = False
-    # In other processes: not by the backend of this one.
+    # Products are done in other processes, not by the backend of this one.
     products: ClassVar = False
 
-    # What a replica does.
+    # The workload of a replica.
     part_class: ClassVar["type[_Part]"]
 
     def part(self) -> "_Part":
-        """Return what one replica does; all have as many examples."""
+        """Return the workload of one replica; all have equally many examples."""
         given = asdict(self)
         count = given.pop("replicas")
         return self.part_class(**{**given, "batch": self.batch // count})
@@ -46,7 +46,7 @@ class _Replicated(Workload):
         return {"seed": random.integers(0, 2**31, 1)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Have every replica build its program, after a tiny step: to load what a first one needs takes long."""
+        """Have every replica build its program, after a tiny step: the first step loads libraries, which takes long."""
         smoke = {name: value for name, (value, _) in self.tests.items()}
         tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
         a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
@@ -65,27 +65,27 @@ class _Replicated(Workload):
         found: dict[str, list[Any]] = {}
         for rank, (_, pairs) in enumerate(every):
             for what, pair in pairs.items():
-                if not rank or "running" not in what:  # each step begins with those of the first
+                if not rank or "running" not in what:  # each step begins with the statistics of the first replica
                     found.setdefault(what, []).append(pair[0])
         errors = {what: (np.concatenate(some), np.zeros(1), 1.0) for what, some in found.items()}
         return {"inputs": (np.array([seed for seed, _ in every]), given.seed), **errors}
 
     def flops(self) -> float:
-        """Count those of all replicas."""
+        """Count the FLOP of all replicas."""
         return self.replicas * self.part().flops()
 
     def traffic_bytes(self) -> float:
-        """Count that of all replicas."""
+        """Count the bytes of all replicas."""
         return self.replicas * self.part().traffic_bytes()
 
     def memory_bytes(self) -> float:
-        """Count that of one replica: each has a device of its own."""
+        """Count the bytes of one replica: each has a device of its own."""
         return self.part().memory_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Part(_Net):
-    """What a replica does: a step of its net, whose gradients become the mean of all replicas'."""
+    """A replica's step of its net, whose gradients become the mean of all replicas'."""
 
     rank: int = 0
 
@@ -101,7 +101,7 @@ class _Part(_Net):
             a.model = DistributedDataParallel(a.net)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add whether the parameters are those of the first replica, to the last bit."""
+        """Add whether the parameters equal the first replica's, to the last bit."""
         mine = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in seen.parameters)).digest()
         unlike = np.array([float(mine != of_all(mine)[0])])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
@@ -177,9 +177,9 @@ class ConvnetReplicas(_Replicated):
     Parameters
     ----------
     network, width, side, classes, update, learning_rate, gradients
-        As those of `Convnet`.
+        As in `Convnet`.
     batch : int
-        Of all replicas; each has batch // R.
+        Examples of all replicas; each has batch // R.
     replicas : int
         R.
     """

@@ -36,7 +36,7 @@ class Fft(Workload):
         return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Look at x and y as complex numbers."""
+        """View x and y as complex numbers."""
         import torch
 
         a.signals, a.spectra = torch.view_as_complex(a.x), torch.view_as_complex(a.y)
@@ -48,7 +48,7 @@ class Fft(Workload):
         torch.fft.fft(a.signals, out=a.spectra)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Look at x and y as complex numbers."""
+        """View x and y as complex numbers."""
         a.signals, a.spectra = (one.view(np.result_type(one, 1j))[..., 0] for one in (a.x, a.y))
 
     def numpy(self, a: Arrays, row: Row) -> None:

@@ -25,8 +25,8 @@ from respeed.workloads.arrays import (
     times_transposed,
 )
 
-# Of the inverse, over the root of n: the larger singular values of a matrix of uniform draws come to 1.15 of these, so
-# that the condition number stays below 2 at any size.
+# The strong elements of the inverse's matrix, over the root of n: the largest singular value of a matrix of uniform
+# draws is 1.15 times that root, so that the condition number stays below 2 at any size.
 STRENGTH = 4.0
 
 
@@ -42,7 +42,7 @@ class Matmul(Workload):
     m, k, n : int
         Rows of A, columns of A, columns of B.
     alpha, beta : float
-        What the product and C are scaled by.
+        The factors of the product and of C.
     transposed : {"", "a", "b", "ab"}
         Which of A and B lie transposed in memory.
     threads : int
@@ -59,14 +59,14 @@ class Matmul(Workload):
 
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return that a step begins with C, unless it only writes to C."""
+        """Return C, with which a step begins unless it only writes to C."""
         return ("C",) if self.beta else ()
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw A and B from [-1, 1).
 
-        Where beta is not 0, C begins as signs (m,) times a vector (n,): of rank one, so that beta C is made for next to
-        nothing, and about a third of alpha A B, behind which no error of the product hides.
+        Where beta is not 0, C begins as signs (m,) times a vector (n,): of rank one, which costs little to make, and so
+        large that beta C is about a third of alpha A B, beside which an error of the product still shows.
         """
         m, k, n = self.m, self.k, self.n
         A = Drawn(random, (k, m) if "a" in self.transposed else (m, k), -1.0)
@@ -98,7 +98,7 @@ class Matmul(Workload):
         return {"C": C + self.beta * a.C if self.beta else C}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C by what it does to random vectors z: C z = alpha A (B z) + beta C z."""
+        """Compare C by its products with random vectors z: C z = alpha A (B z) + beta C z."""
 
         def multiply(name: str, vectors: np.ndarray) -> np.ndarray:
             matrix = getattr(given, name)
@@ -123,7 +123,7 @@ class Matmul(Workload):
 class RepeatedProduct(Workload):
     """Multiply the same two squares several times, C <- A B: a step takes exactly `times` as long as one product.
 
-    So it controls what is timed. Every product writes to the same C: more memory would cost more than the product.
+    So it is a control of the timing. Every product writes to the same C: more memory would cost more than the product.
     XLA would do the product once, and so JAX has no step.
 
     Parameters
@@ -133,7 +133,7 @@ class RepeatedProduct(Workload):
     times : int
         How many products a step has.
     run : {"first", "again"}
-        Tells two cases apart that do the same: each is measured by itself.
+        The name of one of two equal cases, each measured by itself.
     """
 
     side: int
@@ -162,15 +162,15 @@ class RepeatedProduct(Workload):
             self.product.numpy(a, row)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C, which the last product has left."""
+        """Compare C after the last product."""
         return self.product.check(given, seen)
 
     def flops(self) -> float:
-        """Count those of every product."""
+        """Count the FLOP of every product."""
         return self.times * self.product.flops()
 
     def traffic_bytes(self) -> float:
-        """Count those of every product, as if none found its matrices in a cache."""
+        """Count the bytes of every product, as if none found its matrices in a cache."""
         return self.times * self.product.traffic_bytes()
 
 
@@ -178,7 +178,7 @@ class RepeatedProduct(Workload):
 class SparseMatmul(Workload):
     """Multiply a sparse matrix by a dense one, C <- A B, by the library of torch: MKL, cuSPARSE, rocSPARSE.
 
-    Of A what is not 0 is stored, row after row (CSR).
+    Only the entries of A that are not 0 are stored, row after row (CSR).
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class SparseMatmul(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # Memory of the library's own, which no graph holds.
+    # The library takes memory of its own, which no graph holds.
     allocates: ClassVar = True
     captured = False
     tests: ClassVar = {"zeros": (0.5, 0.95)}
@@ -206,7 +206,7 @@ class SparseMatmul(Workload):
         return round(self.m * self.k * (1.0 - self.zeros))
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw entries from [-1, 1), and their places without replacement: every case has as many."""
+        """Draw entries from [-1, 1), and their places without replacement: all cases have equally many."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
         return {
             "values": Drawn(random, (self.nonzero,), -1.0),
@@ -231,7 +231,7 @@ class SparseMatmul(Workload):
         torch.mm(a.A, a.B, out=a.C)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C by what it does to random vectors z: C z = A (B z)."""
+        """Compare C by its products with random vectors z: C z = A (B z)."""
         z, values = random_vectors(self.n), np.asarray(given.values, np.float64)
         A = csr_array((values, given.columns, given.starts), shape=(self.m, self.k))
         return {"C": (applied(seen.C, z), A @ applied(given.B, z))}
@@ -241,7 +241,7 @@ class SparseMatmul(Workload):
         return 2.0 * self.nonzero * self.n
 
     def traffic_bytes(self) -> float:
-        """Count each entry with its column (4 bytes), where each row begins, and B, read; and C, written."""
+        """Count reads of each entry, its column (4 bytes), the row starts and B, and writes of C."""
         return 8.0 * self.nonzero + 4.0 * (self.m + 1 + self.k * self.n + self.m * self.n)
 
     memory_bytes = traffic_bytes
@@ -319,7 +319,7 @@ class Cd1Products(Workload):
         return {"v": v, "h": h, "G": v.mT @ h}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the products of some examples, and the gradient by those of all examples, as they were seen."""
+        """Compare the products of some examples, and the gradient with that of the step's own products for all."""
         B, rows, v, h, units = self.batch, checked_rows(self.batch), seen.v, seen.h, []
         for W, x in zip(given.W, given.v, strict=True):
             y0 = times(np.asarray(x, np.float64)[rows], W)
@@ -338,7 +338,7 @@ class Cd1Products(Workload):
         return 10.0 * self.patches * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count of every patch W, read by three products, G, written, and activations where written or read."""
+        """Count W of every patch, read by three products, G, written, and activations where written or read."""
         V, H, B = self.visible, self.hidden, self.batch
         return 4.0 * self.patches * (4 * V * H + B * (5 * V + 5 * H))
 
@@ -352,9 +352,9 @@ class Inverse(Workload):
         A = P L U        2/3 n^3 FLOP
         X = U^-1 L^-1 P^T, or L U X = P^T        4/3 n^3 FLOP, or 2 n^3
 
-    LAPACK's getrf and getri do the first, and 2 n^3 in all, as is counted; torch and cuSOLVER solve for the columns of
-    the identity. LAPACK is column-major: of a row-major array that is the transpose, whose inverse is the transpose of
-    the inverse, and nothing has to be turned round.
+    LAPACK's getrf and getri compute the first form, with 2 n^3 FLOP in all, which is the count; torch and cuSOLVER
+    solve for the columns of the identity. LAPACK is column-major: it sees a row-major array as the transpose, whose
+    inverse is the transpose of the inverse, so that nothing has to be transposed.
 
     Parameters
     ----------
@@ -365,9 +365,9 @@ class Inverse(Workload):
     size: int
 
     precisions: ClassVar = ("fp32", "fp64")
-    # None that the framework is asked for.
+    # No product is asked of the framework itself.
     products: ClassVar = False
-    # LAPACK's workspace.
+    # LAPACK's workspace is allocated in the step.
     allocates: ClassVar = True
     captured = False
 
@@ -382,26 +382,26 @@ class Inverse(Workload):
         return {"A": A, "X": Zeros(n, n)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make room for the factors, and the identity that they are solved for."""
+        """Allocate the factors, and the identity that the step solves for."""
         import torch
 
         a.lu, a.identity = torch.zeros_like(a.A).mT, torch.eye(self.size).to(a.A).mT
         a.pivots, a.info = (torch.zeros(shape, dtype=torch.int32, device=row.device) for shape in ((self.size,), ()))
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Invert, without a look at whether A is singular: on a GPU that would wait for the answer."""
+        """Invert, without testing whether A is singular: on a GPU the host would wait for the result."""
         import torch
 
         torch.linalg.lu_factor_ex(a.A.mT, out=(a.lu, a.pivots, a.info))
         torch.linalg.lu_solve(a.lu, a.pivots, a.identity, out=a.X.mT)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Find LAPACK's functions, and how large a workspace the second asks for."""
+        """Find LAPACK's functions, and how large a workspace the second needs."""
         a.getrf, a.getri, getri_lwork = get_lapack_funcs(("getrf", "getri", "getri_lwork"), dtype=a.A.dtype)
         a.lwork = int(getri_lwork(self.size)[0])
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Invert, where X lies."""
+        """Invert in place, in X."""
         copy(a.X.reshape(-1), a.A.reshape(-1))
         lu, pivots, _ = a.getrf(a.X.T, overwrite_a=True)
         _, info = a.getri(lu, pivots, lwork=a.lwork, overwrite_lu=True)

@@ -1,6 +1,6 @@
 """Nets that classify, trained by stochastic gradient descent: multi-layer perceptrons and softmax regression.
 
-And what an optimiser asks for: cost and gradient of softmax regression over a whole training set.
+And the cost and gradient of softmax regression over a whole training set, which an optimiser needs.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,7 @@ class SoftmaxRegression(Workload):
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Return what a gradient is multiplied by, -r/B, and what share of the weights stays, 1 - r d."""
+        """Return the factor of a gradient, -r/B, and the share of the weights that stays, 1 - r d."""
         return -self.learning_rate / self.batch, 1.0 - self.learning_rate * self.weight_decay
 
     @property
@@ -113,7 +113,7 @@ class SoftmaxRegression(Workload):
     prepare_numpy = prepare_torch
 
     def forward_torch(self, a: Arrays, count: int, row: Row) -> list[Any]:
-        """Compute the outputs of so many layers; return their weights as products read them."""
+        """Compute the outputs of the first `count` layers; return their weights as products read them."""
         import torch
 
         (W, b, out, _), x, read = a.net, a.x, []
@@ -145,7 +145,7 @@ class SoftmaxRegression(Workload):
             b[i].add_(error[i].sum(0, dtype=b[i].dtype), alpha=rate)
 
     def forward_numpy(self, a: Arrays, count: int, row: Row) -> None:
-        """Compute the outputs of so many layers."""
+        """Compute the outputs of the first `count` layers."""
         W, b, out, _ = a.net
         for i in range(count):
             z = gemm(out[i - 1] if i else a.x, W[i], out=out[i])
@@ -182,10 +182,10 @@ class SoftmaxRegression(Workload):
         return found
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare outputs and errors of some examples, and parameters by the outputs and errors of all.
+        """Compare outputs and errors of some examples, and the changes of parameters by all examples.
 
-        Each array is compared by those that it was made of as they were seen: in bf16 the errors of a chain of layers
-        would add up.
+        Each array is computed from the step's own arrays before it: in bf16 the errors of a chain of layers would add
+        up.
         """
         (rate, kept), rows, pairs, x = self.rates, checked_rows(self.batch), dict[str, Any](), np.asarray(given.x)
         before, biases, _, _ = self.lists(given)
@@ -274,7 +274,7 @@ class SoftmaxCost(Workload):
         z = x W + b    cost = 1/N sum(-log softmax(z) at y)    e = softmax(z) - onehot(y)
         dW = 1/N x^T e    db = 1/N sum(e)
 
-    One step is all of them: what an iteration of conjugate gradients asks for once or more. Cost and gradient share the
+    One step is all of them: an iteration of conjugate gradients needs it once or more. Cost and gradient share the
     product x W. The gradient is added up by the products themselves, over the mini-batches.
 
     Parameters
@@ -321,7 +321,7 @@ class SoftmaxCost(Workload):
         torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Make what sums a column up in a product: NumPy takes row after row, each for itself."""
+        """Make a row of ones, whose product sums columns up: NumPy's own sum takes row after row."""
         a.ones = np.ones((1, self.batch), a.x.dtype)
 
     def numpy(self, a: Arrays, row: Row) -> None:
@@ -336,7 +336,7 @@ class SoftmaxCost(Workload):
         gemm(a.ones, a.costs, out=a.cost[None], alpha=1.0 / self.batch)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples, and the sums by the errors and costs of all examples, as they were seen."""
+        """Compare some examples, and the sums with float64 sums of the step's own errors and costs."""
         rows, x, e = checked_rows(self.batch), np.asarray(given.x), seen.e
         z = times(x[rows].astype(np.float64), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
@@ -354,7 +354,7 @@ class SoftmaxCost(Workload):
         return 4.0 * self.batch * self.inputs * self.outputs
 
     def traffic_bytes(self) -> float:
-        """Count examples, read by both products, the weights, and what lies between the products.
+        """Count examples, read by both products, the weights, and the arrays between the products.
 
         Weights are read, and the gradient is read and written, for every mini-batch. Logits are written and read,
         errors written and read by two products, costs written and read.
@@ -366,7 +366,7 @@ class SoftmaxCost(Workload):
 def _softmax_error_torch(z: Any, y: Any, out: Any, costs: Any, row: Row) -> None:
     """Compute out <- softmax(z) - onehot(y), and costs <- -log softmax(z) at y; z, out (B, n), y, costs (B, 1).
 
-    In low precision a probability near 1 would lose what it misses 1 by: all is computed in fp32. Rows are short: on a
+    In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on a
     CPU torch's own operations take several times as long as one compiled pass.
     """
     import torch

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Draws, Zeros
 
-# Of a share of price 1: interest and volatility over a year, after which the option ends.
+# For a share of price 1: interest and volatility over a year, after which the option ends.
 RATE, VOLATILITY = 0.02, 0.2
 DRIFT = RATE - VOLATILITY**2 / 2
 
@@ -30,7 +30,7 @@ class MonteCarlo(Workload):
     Parameters
     ----------
     batch : int
-        Paths of all calls together, which are what a rate counts.
+        Paths of all calls together; a rate counts these.
     options : int
         Calls, of batch / options paths each.
 
@@ -53,7 +53,7 @@ class MonteCarlo(Workload):
         return {"strikes": strikes, "draws": Draws(*shape), "payoffs": Zeros(*shape), "prices": Zeros(self.options)}
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Draw, and go from operation to operation in place."""
+        """Draw, and compute in place, operation by operation."""
         import torch
 
         z = torch.erfinv(torch.add(-1.0, row.uniform(a.draws), alpha=2.0, out=a.payoffs), out=a.payoffs)

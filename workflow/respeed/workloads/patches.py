@@ -69,7 +69,7 @@ class Patches(Workload):
 
     learned: ClassVar = ("W", "b", "c")
     cycled: ClassVar = ("x",)
-    # The pixels of a patch, cut out anew.
+    # A step cuts out the pixels of a patch anew.
     allocates: ClassVar = True
     tests: ClassVar = {"side": (16, 33), "patch": (8, 9), "stride": (4, 3), "hidden": (8, 7), "batch": (8, 11)}
 
@@ -77,7 +77,9 @@ class Patches(Workload):
         """Refuse a stride that makes no grid."""
         side, patch, stride = self.side, self.patch, self.stride
         if side % stride or patch % stride or patch > side:
-            raise NotMeasurable(f"the stride {stride} must divide the side {side} and the patch {patch}, of at most it")
+            raise NotMeasurable(
+                f"the stride {stride} must divide the side {side} and the patch {patch}, which must fit the side"
+            )
 
     @property
     def grid(self) -> tuple[int, int, int, int]:
@@ -189,7 +191,7 @@ class Patches(Workload):
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare activations of some examples by the step's own draws, and parameters by what all examples changed."""
+        """Compare some examples' activations, from the step's own draws, and the changes of parameters by all."""
         (_, K, _, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
         rows, x0 = checked_rows(B), np.asarray(given.x)
         h, W, last = seen.h, seen.W, seen.image
@@ -218,7 +220,7 @@ class Patches(Workload):
         }
 
     def _patches_of(self, image: np.ndarray) -> Iterator[tuple[int, tuple[int, int], np.ndarray]]:
-        """Go through the patches: which, where, and its pixels (examples, K K n) in float64."""
+        """Yield each patch: its number, its row and column, and its pixels (examples, K K n) in float64."""
         _, K, R, n = self.grid
         for p in range(R * R):
             i, j = divmod(p, R)
@@ -231,7 +233,7 @@ class Patches(Workload):
         return 10.0 * self.batch * R**2 * self.patch**2 * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count what does not stay in the caches.
+        """Count the bytes of arrays that do not stay in the caches.
 
         Weights are read twice and written once, units of both phases written and read once, images written and read by
         both phases.
@@ -267,7 +269,7 @@ def _cut(p: Place, *windows: "Tensor") -> "Tensor":
 
 
 def _add_up(sums: "Tensor", p: Place, K: int, image: "Tensor", locks: list[Lock]) -> None:
-    """Add what patches say of their pixels, (patches, B, K K n), to the image."""
+    """Add the patches' sums for their pixels, (patches, B, K K n), to the image."""
     rows, columns = p
     shape = rows.stop - rows.start, columns.stop - columns.start
     tiles = sums.unflatten(0, shape).unflatten(3, (K, K, -1))  # (rows, columns, B, K, K, n)

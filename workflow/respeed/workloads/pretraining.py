@@ -1,8 +1,7 @@
 """Deep nets whose hidden layers are pretrained one after another, without labels, and then fine-tuned with them.
 
-Hidden layer l has weights W_l, biases b_l (a learner's c) and a learner that wants nothing but examples: an autoencoder
-or an RBM. A
-mini-batch x comes to it by way of the layers below, whose own pretraining is over::
+Hidden layer l has weights W_l, biases b_l (a learner's c) and a learner that needs no labels: an autoencoder or an RBM.
+A mini-batch x reaches the learner through the layers below, whose own pretraining is over::
 
     a_0 = x    a_l = sigmoid(a_l-1 W_l + b_l)    the learner of layer l learns W_l, b_l and biases below from a_l-1
 
@@ -25,7 +24,7 @@ from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
 @dataclass(frozen=True, kw_only=True)
 class _Pretraining(Workload):
-    """What pretraining by whatever learner has in common."""
+    """Pretraining by any kind of learner, and fine-tuning."""
 
     inputs: int
     hidden: int
@@ -46,7 +45,7 @@ class _Pretraining(Workload):
 
     @property
     def learners(self) -> list[Any]:
-        """Return what each hidden layer learns by, from the lowest on."""
+        """Return the learner of each hidden layer, from the lowest on."""
         same = {"hidden": self.hidden, "batch": self.batch, "learning_rate": self.pretraining_rate}
         return [
             self.learner(i, visible=self.hidden if i > 1 else self.inputs, **same) for i in range(1, self.layers + 1)
@@ -54,7 +53,7 @@ class _Pretraining(Workload):
 
     @property
     def net(self) -> Mlp:
-        """Return what is fine-tuned."""
+        """Return the net that is fine-tuned."""
         return Mlp(
             inputs=self.inputs, hidden=self.hidden, layers=self.layers, outputs=self.outputs, batch=self.batch,
             learning_rate=self.fine_tuning_rate, weight_decay=0.0, activation="sigmoid",
@@ -66,12 +65,12 @@ class _Pretraining(Workload):
         return (*self.net.learned, *(f"b_{i}" for i in range(1, self.layers + 1)))
 
     def name(self, i: int, name: str) -> str:
-        """Return what an array of a layer's learner is called here: the net's, if it is one of these."""
+        """Return the name here of an array of layer i's learner: the net's, if the net has the array."""
         net = {"W": f"W{i}", "c": f"b{i}", "x": f"out{i - 1}" if i > 1 else "x"}
         return net.get(name, f"{name}_{i}")
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw what the net has, and what each learner has besides."""
+        """Draw the net's arrays, and those that only the layers' learners have."""
         arrays = self.net.arrays(random)
         for i, learner in enumerate(self.learners, 1):
             arrays = {self.name(i, name): array for name, array in learner.arrays(random).items()} | arrays
@@ -82,12 +81,12 @@ class _Pretraining(Workload):
         return Arrays(**{name: getattr(a, self.name(i, name)) for name in learner.arrays(np.random.default_rng(0))})
 
     def parts(self) -> Mapping[str, float]:
-        """Return how often each part counts: a step of the table is a mini-batch in every epoch of every part."""
+        """Return the weight of each part: a step of the table is a mini-batch in every epoch of every part."""
         pretraining = {f"layer {i}": float(self.pretraining_epochs) for i in range(1, self.layers + 1)}
         return {**pretraining, "fine-tuning": float(self.fine_tuning_epochs)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Look the layers up once."""
+        """Look up the arrays of all layers once."""
         a.net = self.net.lists(a)
 
     prepare_numpy = prepare_torch
@@ -111,10 +110,10 @@ class _Pretraining(Workload):
         return {**steps, "fine-tuning": partial(fine_tune, a, row)}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare each layer's pretraining, from what the layers below were seen to hand up, and then fine-tuning.
+        """Compare each layer's pretraining, from the outputs that the layers below had, and then fine-tuning.
 
-        Both change the same parameters in one step. What these were between the two is what they are in the end, less
-        what fine-tuning changed, by its own outputs and errors, which are checked.
+        Both change the same parameters in one step. Their values between the two are those at the end, less the change
+        by fine-tuning, computed from its own outputs and errors, which are checked.
         """
         pairs, between, r = dict[str, Any](), Arrays(**vars(given)), self.fine_tuning_rate / self.batch
         x = np.asarray(given.x)
@@ -130,11 +129,11 @@ class _Pretraining(Workload):
         return {**pairs, **self.net.check(between, seen)}
 
     def flops(self) -> float:
-        """Count what learners do, what hands a mini-batch up to each, and fine-tuning, as often as each part counts."""
+        """Count learners, the products that hand a mini-batch up to each, and fine-tuning, by their parts' weights."""
         return self._weighted("flops")
 
     def traffic_bytes(self) -> float:
-        """Count what learners, what hands a mini-batch up to each, and fine-tuning read and write, as often."""
+        """Count the bytes of learners, of handing up, and of fine-tuning, by the weights of the parts."""
         return self._weighted("traffic_bytes")
 
     def _weighted(self, what: str) -> float:
@@ -175,11 +174,11 @@ class Sda(_Pretraining):
     Parameters
     ----------
     corruption : float
-        The share of its input that the lowest layer's autoencoder is denied; layer l is denied l times that.
+        The share of its input that noise sets to 0 for the lowest layer's autoencoder; for that of layer l, l times it.
     cost : {"", "computed"}
         Whether each autoencoder computes its cross-entropies too.
     inputs, hidden, layers, outputs, batch, pretraining_rate, fine_tuning_rate, pretraining_epochs, fine_tuning_epochs
-        As of `Dbn`.
+        As in `Dbn`.
 
     References
     ----------

@@ -1,11 +1,11 @@
-"""A program of somebody else's: what is timed is a run of it, each a fresh process.
+"""Programs by others: a step is a run of the program, each a fresh process.
 
-A row runs it where its own steps would run: on its CPUs, with as many threads in the environment, or with its device
-the only one to be seen. No shell is between: what a paper says are words, and words they stay. No run has more time or
-prints more than it may; when a case ends, however it does, nothing that it started goes on.
+A row runs the program where its own steps would run: on its CPUs, with its number of threads in the environment, or
+with its device as the only visible one. There is no shell: the words of a command are passed as the paper's file has
+them. Time and output of a run are limited; when a case ends, in whatever way, all that it started is ended, too.
 
-The time is that of the whole process, from its start until its end and the end of what it prints, or a number that it
-prints. Its first run is for the disk, and for the check; it is never timed.
+The time is that of the whole process, from its start until its end and the end of its output, or a number that it
+prints. The first run loads files from the disk and is checked; it is never timed.
 """
 
 import contextlib
@@ -35,27 +35,27 @@ from respeed.workloads import Arrays, Pairs, Row, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
-# To look for a pattern in that much takes milliseconds; one that goes back again and again would take for ever.
+# A search in that much text takes milliseconds; a pattern that goes back again and again would take for ever.
 PATTERN_SECONDS = 1.0
 TIMEOUT_SECONDS = 600
 UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
 # Two clocks are never read at quite the same moment, and that of CPUs ticks.
 MOST_TAKEN, TICKS = 1.05, 0.05
-# What this project tunes its own libraries with (`respeed.machine.process`) is no business of others' programs.
+# Variables that tune this project's own libraries (`respeed.machine.process`) are not for others' programs.
 _OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT", "XLA_")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-# Leads the group of processes that runs are put into. When this process closes the pipe, or ends in whatever way, it
-# ends all that is left of them, itself included.
+# The leader of the process group of runs. When this process closes the pipe, or ends in whatever way, the leader ends
+# the whole group, itself included.
 _WATCH = "import os, shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True); os.killpg(0, 9)"
 
 
 class Given:
-    """What a case may give, beside what its command leaves open: apart, since `flops` is a method of a workload, too.
+    """Parameters of a case, beside those in its command: a class apart, since `flops` is a method of workloads, too.
 
     Parameters
     ----------
     program : dict
-        What the table says (``ProgramEntry`` of inputs/papers.py), and its paper; on a row also the device.
+        The table's entry (``ProgramEntry`` of inputs/papers.py), and its paper; on a row also the device.
     batch : int
         Examples of a run.
     flops : float
@@ -68,7 +68,7 @@ class Given:
 
 
 class Program(Given, Workload):
-    """Run a program as its table says: what it runs, how its time is known, and how its result is checked."""
+    """Run a program as its table says: its command, how its time is known, and how its result is checked."""
 
     products: ClassVar = False
     allocates: ClassVar = True
@@ -90,7 +90,7 @@ class Program(Given, Workload):
         return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw what stands for {seed}; all else is the program's own."""
+        """Draw the value of {seed}; the program makes all else itself."""
         return {"seed": random.integers(2**31, size=1)}
 
     def prepare_program(self, a: Arrays, row: Any) -> None:
@@ -102,7 +102,7 @@ class Program(Given, Workload):
         return {"step": a.runner.step}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the numbers of its file; without one, that a run ended is all that there is to check."""
+        """Compare the numbers of the program's file; without a file, the check is only that a run ended."""
         said, runner = self.program, seen.runner
         if runner.checksums() != runner.executables:
             raise WrongResult(f"{runner.name} was changed while it was measured")
@@ -115,20 +115,20 @@ class Program(Given, Workload):
         return {said["file"]: (found, like)}
 
     def flops(self) -> float | None:  # type: ignore[override]
-        """Count what the table says; None where it does not."""
+        """Return the FLOP that the table states; None where it states none."""
         return float(self.given["flops"]) if "flops" in self.given else None
 
     def traffic_bytes(self) -> float:
-        """Count nothing: nobody knows."""
+        """Count nothing: the traffic is not known."""
         return 0.0
 
     def memory_bytes(self) -> float:
-        """Count that of this process. What the program needs, the table may require."""
+        """Count nothing for this process. The table may require the memory that the program needs."""
         return 0.0
 
 
 class Run(NamedTuple):
-    """What a run printed, the seconds of all its CPUs, and those that its first thread waited for one, or NaN."""
+    """The output of a run, the seconds of all its CPUs, and those that its first thread waited for one, or NaN."""
 
     printed: str
     cpu_seconds: float
@@ -136,7 +136,7 @@ class Run(NamedTuple):
 
 
 class Runner:
-    """Runs a program on a row, and knows what its last runs said."""
+    """Runs a program on a row, and keeps the output of its last runs."""
 
     def __init__(self, program: Program, threads: int, precision: str, seed: int) -> None:
         self.said = said = program.program
@@ -165,7 +165,7 @@ class Runner:
         self.close: Any = weakref.finalize(self, self._leader.communicate)
 
     def step(self) -> None:
-        """Run it once, from its start to its end; ProgramFailed, and nothing of it goes on, if it does not end well."""
+        """Run the program once, from its start to its end; ProgramFailed if it does not end well."""
         if "file" in self.said:
             Path(self.scratch, self.said["file"]).unlink(missing_ok=True)
         try:
@@ -198,7 +198,7 @@ class Runner:
         return Run(text, used.ru_utime + used.ru_stime, waited)
 
     def own_seconds(self, steps: int, seconds: float) -> float:
-        """Return what counts of the seconds that the last `steps` runs took: all, or what they say."""
+        """Return how many of the `seconds` of the last `steps` runs count: all, or those that the runs printed."""
         runs = list(self._runs)[-steps:]
         self._runs.clear()
         self.run_seconds = seconds / steps
@@ -214,12 +214,12 @@ class Runner:
         return said
 
     def happened(self) -> dict[str, Any]:
-        """Return what happened to the runs since this was asked last.
+        """Return what disturbed the runs since the last call.
 
-        Page faults are their own, and a part of every run; how many threads ran nobody tells.
+        Page faults are their own, and a part of every run; the number of threads that ran is not known.
         """
         waited, self._waited = self._waited, 0.0
-        # What it waited may have been in what does not count.
+        # The wait may have been in a part of the run that does not count.
         known = waited if self.counts_whole and math.isfinite(waited) else None
         return {"run_delay_seconds": known, "threads_ran": None, "minor_faults": 0}
 
@@ -243,7 +243,7 @@ class Runner:
 
 @contextlib.contextmanager
 def within(seconds: float, why_not: str) -> Iterator[None]:
-    """Raise ProgramFailed if what is done takes longer. Only for the main thread: it is the kernel that rings."""
+    """Raise ProgramFailed if the block takes longer than `seconds`. Only for the main thread: it uses SIGALRM."""
 
     def stop(*_: object) -> None:
         raise ProgramFailed(why_not)
@@ -258,10 +258,10 @@ def within(seconds: float, why_not: str) -> Iterator[None]:
 
 
 def environment(device: str) -> dict[str, str]:
-    """Return that of this process, which says how many threads, with the row's device alone to be seen, if any."""
+    """Return the environment of this process, which sets the threads, with only the row's device visible, if any."""
     found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     kind, _, number = device.partition(":")
-    # As CUDA numbers them, among those that were to be seen before.
+    # CUDA numbers devices among those that were visible before.
     there = next((found[name].split(",") for name in _VISIBLE if name in found), [])
     place = int(number or 0)
     seen = there[place] if place < len(there) else str(place)
@@ -269,7 +269,7 @@ def environment(device: str) -> dict[str, str]:
 
 
 def read_numbers(path: Path) -> np.ndarray:
-    """Return the numbers of a text file, between spaces, commas and line breaks; of a large one, of its beginning."""
+    """Return the numbers of a text file, between spaces, commas and line breaks; only the beginning of a large one."""
     if path.exists() and not path.is_file():  # such as a pipe that nobody writes to
         raise ProgramFailed(f"{path.name}, which is checked, is no plain file")
     try:
@@ -281,9 +281,9 @@ def read_numbers(path: Path) -> np.ndarray:
 
 
 def _waited_seconds(pid: int) -> float:
-    """Return how long the first thread of a process that ends waited for a core; NaN where the kernel does not tell.
+    """Return how long the first thread of a process that ends waited for a core; NaN where the kernel does not show it.
 
-    The process is gone once somebody asks how it ended.
+    To be called before the process's exit code is taken, after which the kernel forgets it.
     """
     if hasattr(os, "waitid"):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -36,7 +36,7 @@ def hidden_units(x: np.ndarray, given: Arrays) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class _Layer(Workload):
-    """What learners of a layer have in common, with the names of their equations: W (V, H), b (V,), c (H,), x (B, V).
+    """A layer that learns, with arrays named as in its equations: W (V, H), b (V,), c (H,), x (B, V).
 
     Both terms of the gradient are one product over 2 B rows, v^T h, so that W is read and written once.
     """
@@ -65,12 +65,12 @@ class _Layer(Workload):
         }
 
     def compare_changes(self, given: Arrays, seen: Arrays, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
-        """Compare what a step changed in the parameters with r/B times the sums of v^T h, and of rows of b and c.
+        """Compare the parameters' changes with r/B times v^T h, and r/B times the sums of `of_b` and `of_c`.
 
         Parameters
         ----------
         of_b, of_c : (rows, V), (rows, H)
-            What the biases' gradients are sums of, as they were seen.
+            The terms of the biases' gradients, as the step had them.
         """
         r = self.learning_rate / self.batch
         b, c = (
@@ -107,7 +107,7 @@ class Rbm(_Layer):
     """
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights of a standard deviation of 0.01, and room for draws, which h0 is compared with for a sample.
+        """Draw weights of a standard deviation of 0.01; add an array of draws, which h0 is compared with for a sample.
 
         v is [v0; v1], h is [h0; -h1].
         """
@@ -156,7 +156,7 @@ class Rbm(_Layer):
         return {"W": W, "b": b, "c": c, "v": v, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare activations of some examples by the step's own draws, and parameters by what all examples changed.
+        """Compare some examples' activations, from the step's own draws, and the parameters' changes by all examples.
 
         A sample is drawn by the step's own h0, which is checked: a probability that is off by a rounding error may fall
         on the other side of a draw.
@@ -173,7 +173,7 @@ class Rbm(_Layer):
         }
 
     def flops(self) -> float:
-        """Count five products of 2 B V H; what lies between them is not counted, as in the paper."""
+        """Count five products of 2 B V H; operations between them are not counted, as in the paper."""
         return 10.0 * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
@@ -216,12 +216,12 @@ class RbmPcd(Rbm):
     tests: ClassVar = {"gibbs": (1, 3)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw what CD-1 has, and chains whose hidden units are 0 or 1 as often."""
+        """Draw the arrays of CD-1, and chains whose hidden units are 0 or 1 with the same probability."""
         V, H, B = self.visible, self.hidden, self.batch
         return {
             **super().arrays(random),  # v is [v0; v], h is [h0; -h]
             "s": random.integers(0, 2, (B, H)).astype(np.float32),
-            "between": Zeros(B, H),  # s between two Gibbs steps: what the last one begins with is still there after it
+            "between": Zeros(B, H),  # s between two Gibbs steps: kept for the check, as the last one begins with it
             "mean": Zeros(B, V),  # of v
             "u_visible": Draws(B, V),  # what `mean` is compared with for v
         }
@@ -284,9 +284,9 @@ class RbmPcd(Rbm):
         return {"W": W, "b": b, "c": c, "v": v, "h": h, "s": s, **of_last}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the positive phase, of the Gibbs steps the last one, and what the step changed in the parameters.
+        """Compare the positive phase, the last of the Gibbs steps, and the changes of the parameters.
 
-        Each half of a Gibbs step is compared by the step's own samples before it. To repeat all k would cost as much
+        Each half of a Gibbs step is computed from the step's own samples before it. To repeat all k would cost as much
         as the step, and show less: where one sample falls on the other side, the chains part.
         """
         B, rows, v, h = self.batch, checked_rows(self.batch), seen.v, seen.h
@@ -308,9 +308,9 @@ class RbmPcd(Rbm):
         return 2.0 * (3 + 2 * self.gibbs) * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W, read by every product and written by one, and what is written and read of both layers.
+        """Count W, read by every product and written by one, and both layers' units where written and read.
 
-        Of each Gibbs step both layers' probabilities and samples are written, and the samples read.
+        In each Gibbs step both layers' probabilities and samples are written, and the samples read.
         """
         V, H, B, k = self.visible, self.hidden, self.batch, self.gibbs
         return 4.0 * ((3 + 2 * k) * V * H + B * (4 * V + 4 * H + k * 3 * (V + H)))
@@ -318,7 +318,7 @@ class RbmPcd(Rbm):
 
 @dataclass(frozen=True, kw_only=True)
 class RbmUp(Workload):
-    """Compute hidden probabilities of a mini-batch: what a trained layer of a deep belief network hands to the next.
+    """Compute hidden probabilities of a mini-batch, which a layer of a deep belief network hands to the next.
 
     ::
 
@@ -411,7 +411,7 @@ class Autoencoder(_Layer):
     cost: Literal["", "computed"] = ""
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights as is usual for sigmoids, room for draws, which p is compared with, and room for costs.
+        """Draw weights as is usual for sigmoids; add an array of draws, which p is compared with, and one of costs.
 
         v is [x~; d], h is [e; y].
         """
@@ -460,9 +460,9 @@ class Autoencoder(_Layer):
         a.b += r * d.sum(0)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples by the step's own draws, and parameters by what all examples left, as it was seen.
+        """Compare some examples, from the step's own draws, and the changes of parameters by all examples.
 
-        Each array is compared by those before it as they were seen: in bf16 the errors of a chain of them would add up.
+        Each array is computed from the step's own arrays before it: in bf16 the errors of a chain of them would add up.
         """
         B, rows, W = self.batch, checked_rows(self.batch), given.W
         x, v, h = np.asarray(given.x, np.float64), seen.v, seen.h
@@ -484,7 +484,7 @@ class Autoencoder(_Layer):
         return 10.0 * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W, read by four products and written by one, and what lies between the products.
+        """Count W, read by four products and written by one, and the arrays between the products.
 
         x is read twice; x~, d and e are written, and read twice or once; y is written, and read three times.
         """

@@ -11,7 +11,7 @@ from respeed.workloads.arrays import Drawn, Zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Sort(Workload):
-    """Sort numbers in ascending order; they stay as they were, and their order is written elsewhere.
+    """Sort numbers in ascending order; they stay as they were, and are written elsewhere in order.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Sort(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # Memory of the library's own, which no graph holds.
+    # The library takes memory of its own, which no graph holds.
     allocates: ClassVar = True
     captured = False
 
@@ -32,7 +32,7 @@ class Sort(Workload):
         return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make room for where each number was: torch finds that too, asked or not."""
+        """Allocate the numbers' old places, which torch.sort writes in any case."""
         import torch
 
         a.places = torch.zeros(self.batch, dtype=torch.int64, device=row.device)

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 DATA_SEED = 2009
 # The share of nonzero coefficients may be off by 0.2 points, or by 12 coefficients where there are few.
 SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
-# A coefficient below this share of the penalty counts as zero: an algorithm that goes a part of the way at a time
-# leaves a trace of what is to become zero.
+# A coefficient below this share of the penalty counts as zero: an algorithm of partial steps leaves a small rest of a
+# coefficient that goes to zero.
 NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SparseCoding(Workload):
-    """The problem, its data, and what every algorithm must have reached.
+    """The problem, its data, and the check of what every algorithm finds.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class _SparseCoding(Workload):
     penalty : float
         gamma.
     nonzero : float
-        The share of nonzero coefficients that the penalty was tuned for, which the check holds the step to.
+        The share of nonzero coefficients that the penalty was tuned for, and that the check expects.
     """
 
     bases: int
@@ -78,16 +78,16 @@ class _SparseCoding(Workload):
     }  # fmt: skip
     cycled: ClassVar = ("x",)
     handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
-    # The optimum, proved to 1e-8, is what the coefficients are held to: no low precision comes near it.
+    # Coefficients are compared with the optimum, proved to 1e-8: no low precision comes near it.
     precisions: ClassVar = ("fp32",)
-    # By which share an example's objective may be above the optimum, where the algorithm stops short of it.
+    # The share by which an example's objective may be above the optimum, where the algorithm stops short of it.
     excess: ClassVar[float] = 0.0
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Cut patches from photographs; other patches are the bases to begin with.
 
         They are the same in every round, since the penalty was found on them, but for their signs: the work is the
-        same, mirrored, and no result of before is right.
+        same, mirrored, and the result of an earlier round would be wrong.
         """
         n, k = self.bases, self.side**2
         x, bases, gram, coefficients = _problem(n, self.side, self.patches, self.batch, self.timed, self.penalty)
@@ -116,7 +116,7 @@ class _SparseCoding(Workload):
         raise NotImplementedError
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Hold some examples to the optimum, S to the expected share of nonzeros, and the products to float64."""
+        """Compare some objectives with the optimum, the nonzero share with `nonzero`, products with float64."""
         S, B, rows = seen.coefficients, seen.new_bases, checked_rows(self.timed)
         x, bases, s = (np.asarray(array, np.float64) for array in (given.x[rows], given.bases, S[rows]))
         found = objective(x, bases, s, self.penalty)
@@ -133,11 +133,11 @@ class _SparseCoding(Workload):
         }
 
     def parts(self) -> Mapping[str, float]:
-        """Count the coefficients as often as it takes for a batch."""
+        """Return the weight of each part: coefficients are solved for as often as it takes for a batch."""
         return {"coefficients": self.batch / self.timed, "bases": 1.0}
 
     def flops(self) -> None:
-        """Not known beforehand: it depends on how many coefficients the examples need."""
+        """Count nothing: the arithmetic depends on how many coefficients the examples need."""
 
     def traffic_bytes(self) -> float:
         """Count examples, coefficients, bases and square matrices once each: the least of any algorithm."""
@@ -145,7 +145,7 @@ class _SparseCoding(Workload):
         return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
 
 
-# The algorithms of one sparsity follow one another in no order: their common problem is set up once.
+# The algorithms of one sparsity run in random order: their common problem is set up once.
 @functools.lru_cache(maxsize=4)
 def _problem(
     n: int, side: int, patches: int, batch: int, timed: int, penalty: float
@@ -161,7 +161,7 @@ def _problem(
         return x[: patches // batch * batch].reshape(-1, batch, side**2), bases, gram, None
     first, coefficients = x[:batch], np.empty((batch, n), np.float32)
     coordinate_descent(coefficients, gram, first @ bases.T, penalty, make_workspaces(get_num_threads(), n))
-    # Timed is every (batch / timed)-th by the number of nonzero coefficients.
+    # Every (batch / timed)-th example is timed, in order of the number of nonzero coefficients.
     ordered = np.argsort(np.count_nonzero(coefficients, axis=1), kind="stable")
     picked = ordered[(np.arange(timed) * batch + batch // 2) // timed]
     order = np.concatenate([picked, np.setdiff1d(ordered, picked)])
@@ -174,7 +174,7 @@ def _problem(
 
 LENGTHS = (3.0, 1.0, 0.1, 0.03, 0.01)
 MAX_ITERATIONS = 150
-# Whether any example still goes on is asked only so often: a GPU has to be waited for.
+# Iterations between two tests of whether any example goes on: the host has to wait for a GPU.
 ASK_EVERY = 10
 # Examples that are done are left out as soon as no more than this share goes on.
 CLOSE_RANKS = 0.9
@@ -183,12 +183,12 @@ BASIS_STEPS = 30
 
 
 class _Operations(NamedTuple):
-    """What an iteration does, by a framework: `kernels.sparse` says what the first two are.
+    """The operations of an iteration in a framework; `kernels.sparse` defines the first two.
 
     Attributes
     ----------
     take_step, search : callable
-        What finds the direction d of every example, and what goes along it.
+        The functions that find the direction d of every example, and that move along it.
     multiply, where, take : callable
         A product, ``(a, b, out=)``; the places that are not 0; and some rows of an array, ``(array, places, out=)``.
     """
@@ -204,7 +204,7 @@ class _Operations(NamedTuple):
 class SparseParallel(_SparseCoding):
     """Sparse coding as on the paper's GPU: all examples and all coefficients of a batch at once.
 
-    Coefficients, from S = 0, at most 150 times. With Q = X B^T - S G, what is left to explain, every coordinate goes to
+    Coefficients, from S = 0, at most 150 times. With the rest Q = X B^T - S G, every coordinate goes to
     its own minimum with the others fixed, and each example a part of that way::
 
         s*_j = soft(Q_j + G_jj s_j, gamma) / G_jj        d = s* - s        soft(z, p) = sign(z) max(|z| - p, 0)
@@ -221,7 +221,7 @@ class SparseParallel(_SparseCoding):
     .. [1] The authors' code, see `SparsePublished`, and the paper's file for how sure that is.
     """
 
-    # The coefficients wait for the device: whether any example goes on.
+    # The coefficients are not captured: the host waits to learn whether any example goes on.
     captured = ("bases",)
     # One example in a thousand stops more than 1 % above its optimum, at most 2 %.
     excess: ClassVar = 0.05
@@ -231,7 +231,7 @@ class SparseParallel(_SparseCoding):
     shares: ClassVar = (1e-6, 0.0)
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Add room for what an iteration has of each example, and for two gradient steps."""
+        """Add arrays for the values of an iteration for each example, and for two gradient steps."""
         n, k, m = self.bases, self.side**2, self.timed
         room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
         steps = {"previous": Zeros(n, k), "product": Zeros(n, k), "norms": Zeros(n, 1)}
@@ -252,7 +252,7 @@ class SparseParallel(_SparseCoding):
 
     def numpy_coefficients(self, a: Arrays, row: Row) -> None:
         """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
-        # Only "clip" writes into an array without one more between.
+        # Only mode "clip" writes to `out` without another array between.
         take = functools.partial(np.take, axis=0, mode="clip")
         x, by = a.x[: self.timed], _Operations(coordinate_step, line_search, gemm, np.flatnonzero, take)
         gemm(x, a.bases.T, out=a.left)
@@ -265,9 +265,9 @@ class SparseParallel(_SparseCoding):
         Parameters
         ----------
         by : _Operations
-            Those of a framework.
-        objective, going, rows : (m,)
-            The objective of each example that is looked at; 1 if it goes on; and its row in S.
+            The operations of a framework.
+        objective, active, rows : (m,)
+            The objective of each example that is left; 1 if it goes on; and its row in S.
         """
         S, Q, s, d, moved = a.coefficients, a.left, a.found, a.direction, a.moved  # (m, n)
         diagonal = 1.0 * a.gram.diagonal()  # a copy, whose elements are neighbours
@@ -282,7 +282,7 @@ class SparseParallel(_SparseCoding):
                     break
                 if count <= CLOSE_RANKS * len(rows):
                     S[rows] = s
-                    # What goes on comes to the first rows of the arrays that are free until the next iteration.
+                    # Examples that go on move to the first rows of the arrays that are free until the next iteration.
                     Q, moved = by.take(Q, on, out=moved[:count]), Q[:count]
                     s, d = by.take(s, on, out=d[:count]), s[:count]
                     objective, active, rows = objective[on], active[on], rows[on]
@@ -306,15 +306,16 @@ class SparseParallel(_SparseCoding):
             gradient_step(after, B, gemm(a.second, B, out=a.product), a.cross, r)
 
     def _basis_steps(self, a: Arrays) -> Iterator[tuple[float, Any, Any]]:
-        """Go through the gradient steps: the length of each, the bases that it starts from, and where it ends."""
+        """Yield the gradient steps: the length of each, the bases that it starts from, and the array it writes to."""
         places = [a.bases, *(a.previous, a.new_bases) * (BASIS_STEPS // 2)]
         for t, (before, after) in enumerate(pairwise(places)):
             yield self.rate * 10 / (10 + t), before, after
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add what the last gradient step changed in some bases, from where the one before it left them.
+        """Add the change of some bases in the last gradient step, from the bases before it.
 
-        It is small beside the bases, and rounded as these are: less than a hundredth of them is measured by that.
+        The change is small beside the bases, and rounded as these are: its error is divided by at least a hundredth of
+        them.
         """
         rows, previous = checked_rows(self.bases), seen.previous.astype(np.float64)
         r = self.rate * 10 / (9 + BASIS_STEPS)
@@ -326,7 +327,7 @@ class SparseParallel(_SparseCoding):
 
 
 def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return the coordinate step and the line search for the device of `x`: what `kernels.sparse` says they are."""
+    """Return the coordinate step and the line search of `kernels.sparse` for the device of `x`."""
     if x.is_cpu:
         return _on_memory_of(coordinate_step), _on_memory_of(line_search)
     if row.fused:
@@ -375,8 +376,8 @@ class SparsePublished(SparseParallel):
 
     As above, but bases are random at first: uniform in -0.5 to 0.5, without their mean, of norm 1; an example is done
     when no length lowers its objective by a share of 1e-6 of gamma ||s||_1; and the gradient is that of
-    ||X - S B||^2, twice ours. What their program does besides changes no number: Q anew in each iteration, a second
-    product of 2 m n^2 FLOP; G and B X by kernels of its own; a call for each norm; the objective after each batch.
+    ||X - S B||^2, twice ours. The other work of their program changes no number: Q anew in each iteration, a second
+    product of 2 m n^2 FLOP; G and B X by its own kernels; a call for each norm; the objective after each batch.
 
     The first batch is coded in a few iterations, those after it, with bases that have begun to look like patches, in
     many times as many: all batches of a pass are timed.
@@ -424,7 +425,7 @@ class SparsePublished(SparseParallel):
         return {name: pair for name, pair in pairs.items() if name != "gram"}  # which is that of the first batch
 
     def parts(self) -> Mapping[str, float]:
-        """Count each part of each batch as its share of the pass: a step of the table is one batch."""
+        """Return the weight of each part of each batch, its share of the pass: a step of the table is one batch."""
         batches = self.patches // self.batch
         names = [f"{part} {number}" for number in range(1, batches + 1) for part in ("coefficients", "bases")]
         return dict.fromkeys(names, 1 / batches)
@@ -435,9 +436,9 @@ class SparsePublished(SparseParallel):
 
 @dataclass(frozen=True, kw_only=True)
 class _OneByOne(_SparseCoding):
-    """What solves for the coefficients of one example after another, threads taking examples in turn."""
+    """Sparse coding that solves for the coefficients example by example, threads taking examples in turn."""
 
-    # A compiled one, of `kernels.sparse`.
+    # A compiled function of `kernels.sparse`.
     solver: ClassVar[Callable[..., None]]
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -445,7 +446,7 @@ class _OneByOne(_SparseCoding):
         return {**super().arrays(random), "correlations": Zeros(self.timed, self.bases)}
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Make room for what each thread works on."""
+        """Allocate a workspace for each thread."""
         a.workspaces = make_workspaces(row.threads, self.bases)
 
     def numpy_coefficients(self, a: Arrays, row: Row) -> None:
@@ -496,7 +497,7 @@ class SparseFeatureSign(_OneByOne):
             if np.abs(np.where(free, norms - 1.0, 0.0)).max() <= SETTLED:
                 break
             step = _newton_step(factor, B, norms, free)
-            # Never more than a tenth of what is left of a multiplier: the dual is barely quadratic close to 0.
+            # A multiplier keeps at least a tenth of its value: the dual is barely quadratic close to 0.
             np.maximum(multipliers + step, 0.1 * multipliers, out=multipliers)
             np.maximum(multipliers, FLOOR, out=multipliers)
         else:
@@ -531,7 +532,7 @@ def _newton_step(factor: np.ndarray, B: np.ndarray, norms: np.ndarray, free: np.
     hessian = gemm(B, B.T, out=np.empty(inverse.shape, inverse.dtype))
     hessian *= inverse.T
     hessian = hessian[np.ix_(chosen, chosen)].T
-    # A basis that no example uses has no curvature: its multiplier then goes to the floor, a tenth at a time.
+    # A basis that no example uses has no curvature: its multiplier then goes to the floor, each time to a tenth.
     np.einsum("ii->i", hessian)[:] += RIDGE * hessian.diagonal().max()
     factor, failed = spotrf(hessian, lower=False, overwrite_a=True)
     if failed:
@@ -571,7 +572,7 @@ class SparseDescent(_OneByOne):
         return {**super().arrays(random), "gradient": Zeros(*block), "change": Zeros(*block)}
 
     def improve_bases(self, a: Arrays) -> None:
-        """Go twice over all bases; what changes within a block is made good as it changes."""
+        """Go twice over all bases; the gradient of a block is updated with each change within it."""
         A, C, B = a.second, a.cross, a.new_bases
         B[...] = a.bases
         for first in SWEEPS * list(range(0, len(B), BLOCK)):
@@ -590,7 +591,7 @@ class SparseDescent(_OneByOne):
         return {**super().check(given, seen), "last_basis": (B[-1], best)}
 
 
-# The optimum in float64, which proves itself.
+# The optimum in float64, proved by its duality gap.
 
 # A solution whose duality gap is at most this share of its objective is the optimum, as far as fp32 can tell.
 GAP = 1e-8

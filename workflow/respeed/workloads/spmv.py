@@ -1,4 +1,4 @@
-"""The product of a sparse matrix and a vector: memory is read at places that the matrix says."""
+"""The product of a sparse matrix and a vector: memory is read at places that the matrix lists."""
 
 import warnings
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Spmv(Workload):
     rows : int
         n.
     nonzero : int
-        Entries of each row that are not 0; one in each of so many equal parts of the row, wherever there.
+        Entries of each row that are not 0; one in each of so many equal parts of the row, at a random place.
     """
 
     rows: int
@@ -28,7 +28,7 @@ class Spmv(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # Memory of the library's own, which no graph holds.
+    # The library takes memory of its own, which no graph holds.
     allocates: ClassVar = True
     captured = False
     tests: ClassVar = {"rows": (64, 1811), "nonzero": (4, 7)}

@@ -1,6 +1,6 @@
 """Programs that hardly compute: the sum of two vectors, copies, and steps of almost no work.
 
-What is timed is memory, and where there are few numbers what it takes to ask for a step, and on a device to launch it.
+They time the memory and, where there are few numbers, the cost of calling a step, and of launching it on a device.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ SPREAD = 4096
 class VectorSum(Workload):
     """Add two vectors, z = x + y: the smallest data-parallel program.
 
-    In C it is a loop, in CUDA a kernel with a thread an element. x, y and z lie in the memory of whoever adds them.
+    In C it is a loop, in CUDA a kernel with a thread an element. x, y and z lie in the device's memory.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class VectorSum(Workload):
 class VectorSumCopied(VectorSum):
     """Add two vectors of the host's memory: they are copied to the device, added there, and the sum is copied back.
 
-    A step is done when z is there, as it is for somebody who needs it. On a CPU there is nothing to copy: the step is
-    the sum alone. Beside it stands from which length on a device is worth the way there and back.
+    A step is done when z is in the host's memory. On a CPU there is nothing to copy: the step is the sum alone. The
+    comparison shows from which length on a device is worth the copies.
 
     Parameters
     ----------
     memory : {"pinned", "pageable"}
-        Whether the host's memory stays where it is, so that the device reads and writes it by itself, or is as an array
-        usually is.
+        Whether the host's memory is locked in place, so that the device reads and writes it by itself, or is as an
+        array usually is.
     """
 
     memory: Literal["pinned", "pageable"]
@@ -89,7 +89,7 @@ class VectorSumCopied(VectorSum):
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Take x, y and z to the host's memory, each with a place on the device."""
+        """Move x, y and z to the host's memory, and keep their arrays on the device."""
         if row.device.type != "cpu":
             a.there = a.x, a.y, a.z
             a.x, a.y, a.z = (on_host(array, self.memory) for array in a.there)
@@ -113,7 +113,7 @@ class VectorSumCopied(VectorSum):
 class MemoryCopy(Workload):
     """Copy a vector from one place of the memory that arrays lie in to another, on all threads.
 
-    If it is much larger than the caches, this is what the memory can move: nothing is computed, nothing used twice.
+    If it is much larger than the caches, this times the memory alone: nothing is computed, nothing used twice.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Copies(MemoryCopy):
     direction : {"to", "from"}
         To the device, or from it.
     memory : {"pinned", "pageable"}
-        Of the host, as for the sum.
+        The kind of the host's memory, as in `VectorSumCopied`.
     """
 
     direction: Literal["to", "from"]
@@ -183,15 +183,15 @@ class Copies(MemoryCopy):
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Take one of the two vectors to the host's memory."""
+        """Move one of the two vectors to the host's memory."""
         if row.device.type == "cpu":
             self.prepare_numpy(a, row)
         name = "source" if self.direction == "to" else "out"
         setattr(a, name, on_host(getattr(a, name), self.memory))
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Say why nothing is copied."""
-        raise NotMeasurable("nothing to copy: its arrays lie in the host's memory")
+        """Raise NotMeasurable: on a CPU nothing is copied."""
+        raise NotMeasurable("nothing to copy: this row's arrays lie in the host's memory")
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Copy; it need not be done on return."""
@@ -213,10 +213,10 @@ class SmallStep(Workload):
     count : int
         How many x there are.
     how : {"waited", "queued", "graph", "spread"}
-        How they are asked for. waited: x has one element, and every operation is waited for before the next one is
-        asked for. queued: only the last one of a block is waited for. graph: all by one request, where the device knows
-        such. spread: x has a few elements, spread over all threads as if there were many: what it costs to wake them
-        and to meet.
+        How operations are launched. waited: x has one element, and the host waits for every operation before it
+        launches the next one. queued: the host waits for the last one of a block only. graph: all by one launch, where
+        the device has graphs. spread: x has a few elements, spread over all threads as if there were many: the cost of
+        waking the threads and of waiting for them.
     """
 
     count: int
@@ -228,7 +228,7 @@ class SmallStep(Workload):
 
     @property
     def captured(self) -> bool:  # type: ignore[override]
-        """Return whether all operations are one request."""
+        """Return whether all operations are one graph."""
         return self.how == "graph"
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -236,17 +236,17 @@ class SmallStep(Workload):
         return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        """Take the rows of x apart; NotMeasurable where they cannot be launched as `how` says."""
         if row.device.type == "cpu":
             self.prepare_numpy(a, row)
         elif self.how == "spread":
             raise NotMeasurable("an accelerator's threads are not its cores")
         elif self.how == "graph" and not row.graphs:
-            raise NotMeasurable("this device is asked operation by operation: it makes no graphs")
+            raise NotMeasurable("this device has no graphs: operations are launched one by one")
         a.rows = list(a.x)
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Ask for one x after another."""
+        """Launch the operation on one x after another."""
         for x in a.rows:
             if self.how == "spread":
                 spread_sigmoid(x.numpy())
@@ -256,7 +256,7 @@ class SmallStep(Workload):
                 row.sync()
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Take the rows of x apart; NotMeasurable where they cannot be asked for so."""
+        """Take the rows of x apart; NotMeasurable where they cannot be launched as `how` says."""
         if self.how in ("queued", "graph"):
             raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
         a.rows = list(a.x)
@@ -272,7 +272,7 @@ class SmallStep(Workload):
         return {"x": (seen.x, sigmoid(np.asarray(given.x, np.float64)))}
 
     def flops(self) -> None:
-        """Count nothing: nobody does."""
+        """Count nothing: the arithmetic is negligible."""
 
     def traffic_bytes(self) -> float:
         """Count each element, read and written."""
@@ -280,7 +280,7 @@ class SmallStep(Workload):
 
 
 def _whole(found: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
-    """Compare a vector, of [0, 2), with chunks of another one: nothing of gigabytes is kept but the largest errors."""
+    """Compare a vector of numbers in [0, 2) with chunks of another: of gigabytes only the largest errors are kept."""
     errors = np.array([np.abs(found[here] - values).max() for here, values in expected])
     return errors, np.zeros(len(errors)), 1.0
 
