@@ -111,7 +111,7 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
         ({"64x256": "lose()"}, {"64x256": "failed"}, "its device is lost", 2),
         (dict.fromkeys(CASES, "lose()"), FAILED | {"256x688": "not-run"}, "its device is lost", 3),
         # What nothing could read again, such as half an operation.
-        ({"64x256": "facts = dict(facts, flops=0.5)"}, {"64x256": "failed"}, "what was found is odd: ", 1),
+        ({"64x256": "facts = dict(facts, flops=0.5)"}, {"64x256": "failed"}, "the result cannot be recorded: ", 1),
     ],
 )  # fmt: skip
 def test_a_case_that_takes_its_process_or_its_device_down_fails_alone_and_the_next_begins_in_another(

@@ -7,7 +7,7 @@ from peers import NaiveConvnet
 from torch import nn
 
 from respeed.measure.case import TOLERANCE
-from respeed.workloads._nets import layers
+from respeed.workloads._nets import count, layers
 from respeed.workloads.convnet import SPARE, Convnet
 from tests.conformance.programs import is_right, largest, make, steps
 
@@ -62,7 +62,7 @@ def test_a_small_net_has_the_layers_of_its_program(network: str) -> None:
     for layer in net.net.modules():
         if isinstance(layer, nn.Conv2d | nn.MaxPool2d):
             layer.register_forward_hook(lambda _, given, y: seen.append(y.shape[-1]))
-    assert net.counts.parameters == parameters
+    assert count(net.net, net.example[0]).parameters == net.counts.parameters == parameters
     assert seen == sides
 
 
