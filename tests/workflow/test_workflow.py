@@ -109,8 +109,8 @@ def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_me
     done = project.snakemake(*asked, check=False)
     assert (done.returncode, "Nothing to be done" in done.stdout, project.records()) == (1, True, before)
     project.edit(right[0], wrong, right[1])
-    # On a noisy host one round of a tiny product may seem faster than products are: that one is not shown.
-    assert re.search(r"box: [34] cells measured", project.snakemake(*asked).stdout)
+    # On a noisy host a round of a tiny product may seem faster than products are: that one is not shown.
+    assert re.search(r"box: [1-4] cells? measured", project.snakemake(*asked).stdout)
     assert len(project.records()) == 2
 
     cell = ("--only", "raina2009/rbm/36x64", "--profiles", "openblas-1", "--rounds", "2")

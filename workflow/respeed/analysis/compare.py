@@ -16,10 +16,6 @@ from respeed.machine import machine_slug
 from respeed.model import Paper
 from respeed.records import read_records, recorded_machines
 
-# Git prints this many letters of a commit.
-COMMIT_LETTERS = 7
-SPEEDUP = ("speedup", "speedup_low", "speedup_high")
-
 
 def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFrame:
     """Return the rounds that a user names: SOURCE, SOURCE@WHEN, or @WHEN of this machine.
@@ -51,8 +47,8 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
         raise UserError(f"compare: no records of {source!r}{nearest(source, there)}")
     records = read_records(smoke, source)
     numbered = number_sessions(records)
-    words = {
-        one.path: {f"{session}", one.start.started[:10], one.start.commit, one.start.commit[:COMMIT_LETTERS]}
+    words = {  # git prints seven letters of a commit
+        one.path: {f"{session}", one.start.started[:10], one.start.commit, one.start.commit[:7]}
         for session, one in numbered
     }
     rounds = read_rounds([one for one in records if not when or when in words[one.path]], papers)
@@ -92,8 +88,7 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     """Return the sources, sessions, commits, libraries, times and number of the rounds of a side."""
-    names = ("source", "machine", "session", "commit", "library")
-    several = {name: sorted({*rounds[name]} - {""}) for name in names}
+    several = {name: sorted({*rounds[name]} - {""}) for name in ("source", "machine", "session", "commit", "library")}
     return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
 
 
@@ -110,6 +105,6 @@ def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dic
     return {
         **{name: getattr(a, name) for name in ("paper", "experiment", "case", "algorithm", "profile", "label")},
         "seconds_a": a.seconds, "seconds_b": b.seconds,
-        **(ratio.columns("speedup") if ratio else dict.fromkeys(SPEEDUP)),
+        **(ratio.columns("speedup") if ratio else dict.fromkeys(("speedup", "speedup_low", "speedup_high"))),
         "verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together,
     }  # fmt: skip

@@ -249,9 +249,7 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
 
 def low_clock(blocks: Iterable[Block]) -> str:
     """Return the share of its highest clock at which a device ran, and why, if it is below LOW_CLOCK; else empty."""
-    readings = [
-        block.device[-1] for block in blocks if block.device and {"sm_mhz", "highest_sm_mhz"} <= {*block.device[-1]}
-    ]
+    readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
     share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
     whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
     return f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}" if share < LOW_CLOCK else ""

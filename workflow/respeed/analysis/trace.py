@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import NOT_YET, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import TRIM
 from respeed.analysis.rounds import CELL, INSIDE
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
@@ -88,17 +86,12 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
     Returns
     -------
     dict
-        `cell`, `speedup` and `rounds` have the columns of these tables; in each round, `counts` is yes, trimmed or no.
-        A total has no rounds; `parts` names its cases.
+        `cell`, `speedup` and `rounds` have the columns of these tables. A total has no rounds; `parts` names its cases.
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]
     case = next((one for one in experiment.cases if (one.name, one.workload) == (cell.case, cell.algorithm)), None)
     rounds, (speedup,) = _rows_of_cell(tables["rounds"], cell), rows_of(_rows_of_cell(tables["speedups"], cell))
-    by_session = rounds.groupby("session")["step_seconds"]
-    rank, size = by_session.rank(method="first"), by_session.transform("count")
-    is_trimmed = (rank <= size // TRIM) | (rank > size - size // TRIM)
-    rounds = rounds.assign(counts=np.select([is_trimmed, rank.notna()], ["trimmed", "yes"], "no"))
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
     here = measured_value(*in_unit(cell, experiment.unit))

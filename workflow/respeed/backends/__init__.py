@@ -131,6 +131,8 @@ class Program:
     def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
         self.backend, self.workload, self.seed = backend, workload, seed
         self.framework = "program" if hasattr(workload, "program") else backend.framework
+        if self.framework in workload.one_thread and backend.threads > 1:
+            raise NotMeasurable(f"{self.framework} uses one thread for this: see the row of one core")
         self.inputs = workload.arrays(np.random.default_rng(seed))
         self.count = 0
         # The arrays that a step reads as the last step left them.

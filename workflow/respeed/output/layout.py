@@ -484,14 +484,6 @@ def say_time(rounds: pd.DataFrame) -> str:
     return join_words([f"{in_words(seconds)} on {machine}" for machine, seconds in took.items()])
 
 
-def count_untimed(shown: Shown, paper: Paper) -> pd.DataFrame:
-    """Count the cells of each table without a time on a machine, by reason."""
-    cells = shown.table("cells", paper=paper.name)
-    places = ["machine", "experiment", "status", "reason"]
-    counts = cells[cells["seconds"].isna()].groupby(places, sort=False).size().reset_index(name="cells")
-    return counts.sort_values("machine", key=lambda names: names.map(shown.machines.index), kind="stable")
-
-
 # The parts of pages.
 
 
@@ -502,9 +494,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     is_first = paper is next(iter(shown.papers.values()))
     beside = lay_out_papers(shown) if is_first else None
     known = [(name, count_results(name, paper, cells, verdicts)[1]) for name in shown.machines]
-    if is_first and not shown.smoke:
-        samples = Samples(shown.table("rounds"))
-        known += [(name, count_controls(cells[cells["machine"] == name], samples)) for name in shown.machines]
+    controls = count_controls(cells, Samples(shown.table("rounds"))) if is_first and not shown.smoke else ""
     return {
         "name": paper.name,
         "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
@@ -514,7 +504,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
         "beside": write(beside) if beside else "",
-        "precision": [f"{name}: {text}" for name, text in known if text],
+        "precision": [*(f"{name}: {text}" for name, text in known if text), *[controls] * bool(controls)],
     }
 
 

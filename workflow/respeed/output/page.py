@@ -14,11 +14,10 @@ from typing import Any
 from respeed.analysis.cells import reference
 from respeed.analysis.claims import compare_claim, say_published
 from respeed.analysis.columns import TABLES, make_frame, rows_of
-from respeed.analysis.speedups import Samples
+from respeed.analysis.predicted import UNMEASURED
 from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
-    count_untimed,
     front,
     lay_out_cost,
     lay_out_machine,
@@ -51,8 +50,8 @@ def make_review(shown: Shown) -> str:
     papers, rounds = [], shown.table("rounds")
     for paper in shown.papers.values():
         took = {str(name): say_time(mine) for name, mine in rounds[rounds["paper"] == paper.name].groupby("experiment")}
-        written = {"took": took, "untimed": list(rows_of(count_untimed(shown, paper)))}
-        papers.append((front(shown, paper, to_markdown) | written, paper))
+        untimed = [cell for cell in rows_of(shown.table("cells", paper=paper.name)) if not cell.seconds]
+        papers.append((front(shown, paper, to_markdown) | {"took": took, "untimed": untimed}, paper))
     machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
     facts = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
     page = templates(escape_markdown).get_template("review.jinja")
@@ -62,8 +61,7 @@ def make_review(shown: Shown) -> str:
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables, made from its files alone, as Markdown, to proofread them."""
     shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
-    nothing, claims = Samples(make_frame([], "rounds")), paper.claims
-    published = {name: say_published(compare_claim(one, paper, {}, nothing)) for name, one in claims.items()}
+    published = {name: say_published(compare_claim(one, paper, {}, UNMEASURED)) for name, one in paper.claims.items()}
     laid_out = (lay_out_published(shown, paper, one) for one in paper.experiments.values())
     tables = [to_markdown(table) for table in laid_out if len(table.frame)]
     page = templates(escape_markdown).get_template("paper.jinja")

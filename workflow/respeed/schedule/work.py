@@ -290,5 +290,5 @@ def count_cases(cases: Collection[Case]) -> Counts:
             run = subprocess.run(command, input=sent, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
             known.update(zip(missing, json.loads(run.stdout), strict=True))
             write_text(path, json.dumps(known))
-    found = {name: one for name, one in asked.items() if name in known}
-    return {case_key(one.workload, one.parameters): tuple(known[name]) for name, one in found.items()}
+    keys = {name: case_key(one.workload, one.parameters) for name, one in asked.items() if name in known}
+    return {key: tuple(known[name]) for name, key in keys.items()}

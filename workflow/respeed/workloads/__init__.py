@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from respeed.errors import NotMeasurable
 from respeed.model import Case
 from respeed.paths import WORKLOADS, class_name
 
@@ -104,6 +103,8 @@ class Workload:
     # Whether matrix products decide its result, so that their rounding shows; whether a step must allocate arrays.
     products: ClassVar[bool] = True
     allocates: ClassVar[bool] = False
+    # The frameworks whose call uses one thread, however many the row has.
+    one_thread: ClassVar[tuple[str, ...]] = ()
 
     # Whether torch differentiates: on ROCm such a step is not captured.
     by_autograd: ClassVar[bool] = False
@@ -147,12 +148,6 @@ class Workload:
     def memory_bytes(self) -> float:
         """Count the bytes that the program keeps on the device, in fp32: by default those of all arrays."""
         return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
-
-
-def require_one_thread(row: Row, call: str) -> None:
-    """Raise NotMeasurable on a row of more threads than the one that a library's call uses."""
-    if row.threads > 1:
-        raise NotMeasurable(f"{call} uses one thread: see the row of one core")
 
 
 @functools.cache

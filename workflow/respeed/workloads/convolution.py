@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.ndimage import correlate
 
-from respeed.workloads import Arrays, Pairs, Row, Workload, require_one_thread
+from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -30,6 +30,7 @@ class Convolution(Workload):
 
     precisions: ClassVar = ("fp32", "tf32", "fp64")
     allocates: ClassVar = True
+    one_thread: ClassVar = ("numpy",)
     tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -42,10 +43,6 @@ class Convolution(Workload):
         from torch.nn.functional import conv2d
 
         a.out.copy_(conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0])
-
-    def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Refuse rows of more threads."""
-        require_one_thread(row, "SciPy's filter")
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Filter by SciPy."""

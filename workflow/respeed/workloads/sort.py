@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload, require_one_thread
+from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -25,6 +25,7 @@ class Sort(Workload):
     products: ClassVar = False
     # The library takes memory of its own, which no graph holds.
     allocates: ClassVar = True
+    one_thread: ClassVar = ("numpy",)
     captured = False
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -42,10 +43,6 @@ class Sort(Workload):
         import torch
 
         torch.sort(a.keys, out=(a.out, a.places))
-
-    def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Refuse rows of more threads."""
-        require_one_thread(row, "NumPy's sort")
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Sort a copy, as np.sort does."""
