@@ -28,7 +28,7 @@ def test_the_starter_of_a_python_file_is_in_style_and_passes_conformance(
         shutil.copy(ROOT / f"tests/{file}.py", project.folder / "tests")
     suite = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance", "-k", "my_own")
     done = project.run(*suite, CUDA_VISIBLE_DEVICES="")
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 10
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 10
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ GPU = f'profiles: [torch-1, gpu]\nslurm: {{slurm_partition: gpu, gres: "gpu:h200
 
 
 @pytest.fixture
-def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
-    with cluster.running(tmp_path / "cluster") as environment:
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with cluster.running(tmp_path_factory.mktemp("slurm") / "it") as environment:  # sockets' paths must be short
         yield environment
 
 
