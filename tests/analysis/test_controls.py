@@ -18,7 +18,7 @@ RIGHT = (0.1, 0.1, 0.2)
 # The second product was not done, or not waited for.
 IDLE = (0.1, 0.1, 0.1)
 WIDE = (0.7, 1.0, 1.3)
-HEAD = "Controls (twice the work, twice the time; the same work, the same time): "
+HEAD = "Controls (twice the work takes twice the time): "
 
 
 def row(seconds: tuple[float, ...], noise: tuple[float, ...] = NOISE, **facts: Any) -> Records:

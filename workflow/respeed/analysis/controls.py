@@ -54,4 +54,4 @@ def count_controls(cells: pd.DataFrame, samples: Samples) -> str:
     """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
     found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
-    return f"Controls (twice the work, twice the time; the same work, the same time): {found}." if found else ""
+    return f"Controls (twice the work takes twice the time): {found}." if found else ""

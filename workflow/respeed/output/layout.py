@@ -509,8 +509,12 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
 
 
 def has_figure(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether a table has a figure: a single case without published numbers has nothing to compare."""
-    return bool(paper.rows) or experiment.ladder or len(experiment.cases) > 1
+    """Return whether a table has a figure.
+
+    Without published numbers there is nothing to compare if it has a single case, or no row on a CPU.
+    """
+    is_compared = len(experiment.cases) > 1 and not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
+    return bool(paper.rows) or experiment.ladder or is_compared
 
 
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
