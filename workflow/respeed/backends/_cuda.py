@@ -30,8 +30,8 @@ class Graphs:
     def _begin_pool(self) -> None:
         """Take a pool for the coming graphs, and make a graph of a product in it.
 
-        As long as this graph lives, the pool stays, with room for the workspace: memory that is free afterwards is
-        free.
+        As long as this graph lives, the pool stays, with room for the workspace: arrays can have all memory that is
+        free afterwards.
         """
         self._pool = torch.cuda.graph_pool_handle()
         try:

@@ -117,7 +117,7 @@ class Torch(Base):
             torch.addmm(out[0], factor[0], factor[0], out_dtype=torch.float32, out=out[0])
             torch.baddbmm(out, factor, factor, out_dtype=torch.float32, out=out)
         except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
-            if is_out_of_memory(error):  # not for want of the operator, of which this says nothing
+            if is_out_of_memory(error):  # it does not show that the operator is missing
                 raise
             return False
         return True
