@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 # The last line of a command that was stopped.
-STOPPED = "respeed: stopped; what was measured is kept, and the same command goes on"
+STOPPED = "respeed: stopped; what was measured is kept, and the same command resumes the run"
 
 
 def hear_all() -> None:

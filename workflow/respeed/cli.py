@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from respeed.errors import GOES_ON, UserError, nearest
+from respeed.errors import RESUMES, UserError, nearest
 from respeed.machine.process import interrupt_when_stopped
 
 # The parts of a report, in the order in which they are built.
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_stdout()
         return 0
     except KeyboardInterrupt:
-        print(f"respeed: stopped; what was measured is kept, and {GOES_ON}", file=sys.stderr)
+        print(f"respeed: stopped; what was measured is kept, and {RESUMES}", file=sys.stderr)
         return 130
     except (UserError, OSError) as error:
         print(f"respeed: {error}", file=sys.stderr)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from respeed.text import clip, visible
 
-GOES_ON = "the same command goes on"
+RESUMES = "the same command resumes the run"
 # An error of the disk is no fault of the case that was being measured.
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 

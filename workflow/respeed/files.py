@@ -223,14 +223,14 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
     path : Path
         A zip file, a folder of records, or the folder of one machine.
     smoke : bool
-        Whether they are of tiny sizes.
+        Whether the records are of tiny cases.
     name : str or None
         The name that the machine gets here; None if each keeps its own.
 
     Raises
     ------
     UserError
-        A file in it has a mistake, or its machine's name belongs to another machine here: nothing is written.
+        A file has a mistake, or a machine's name belongs to another machine here: nothing is written.
         Or a run is at work in the folder of results.
     """
     with contextlib.ExitStack() as held:

@@ -497,7 +497,7 @@ class Experiment:
         return is_theirs and ("program" not in case.parameters or bool(command_of(case, architecture)))
 
     def ran_in(self, workload: str, row: str) -> bool:
-        """Return whether the published row ran the workload; in a table of several algorithms, it ran only its own."""
+        """Return whether the published row ran the workload: yes, unless it is an algorithm of other rows."""
         algorithm = self.algorithms.get(workload)
         return algorithm is None or row in algorithm.published_for
 

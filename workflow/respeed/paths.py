@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from respeed.errors import GOES_ON, UserError, cannot_write
+from respeed.errors import RESUMES, UserError, cannot_write
 
 # Relative to the package, so that any working directory will do.
 WORKFLOW = Path(__file__).resolve().parents[1]
@@ -133,5 +133,5 @@ def check_room(folder: Path) -> None:
     if (free := shutil.disk_usage(place).free) < NEEDED_BYTES:
         raise UserError(
             f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make room, "
-            f"and {GOES_ON}"
+            f"and {RESUMES}"
         )

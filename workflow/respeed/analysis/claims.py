@@ -102,7 +102,7 @@ class Compared:
 
     @property
     def open(self) -> str:
-        """Return what is missing for a settled interval; empty if it is settled."""
+        """Return what the interval lacks to be settled; empty if it is settled."""
         return what_is_missing(self.here, self.rounds)
 
     def place(self, least: float = 1.0) -> str:

@@ -135,7 +135,7 @@ def _over_our_cpu(
 def _over_theirs(
     experiment: Experiment, mine: list[Any], cpu: _Printed | None, gpu: _Printed | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield our rows over a row of the paper; the interval is that of our seconds."""
+    """Yield our rows' speedups over the paper's rows; their intervals come from our times alone."""
     our_cpu, our_gpu = (_fastest(cell for cell in mine if cell.is_cpu == is_cpu) for is_cpu in (True, False))
     for name, cell, there in (
         ("cpu over their cpu", our_cpu, cpu),

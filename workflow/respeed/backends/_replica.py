@@ -52,7 +52,7 @@ class Replica:
         self.program = self.backend.build(replace(workload, rank=self.rank), seed)
 
     def step(self, seed: int) -> None:
-        """Do a step; with a new seed, from inputs that are drawn anew, as the step will be checked."""
+        """Do a step; if the seed is new, draw new inputs first, because the step will be checked."""
         if seed != self.program.seed:
             self.program.seed = seed
             self.program.begin_anew()

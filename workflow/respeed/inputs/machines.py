@@ -62,8 +62,8 @@ class Profile:
     """How one row of our tables runs.
 
     `device` is the backend's name for the device, with a number for one of several, such as cuda:1. `threads` may be
-    "all": one for each usable physical core. `cpus` are the CPUs for the threads of a CPU row, with a thread on each
-    physical core; None leaves the choice to respeed. An `optional` profile is measured only if it is named.
+    "all": one for each usable physical core. `cpus` are the CPUs that a CPU row may use, with one thread on each of
+    their physical cores; with None, respeed chooses. An `optional` profile is measured only if it is named.
     """
 
     name: SkipJsonSchema[str]
@@ -185,7 +185,7 @@ MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
 
 
 def notes_of(machine: str) -> Notes | None:
-    """Return the notes on a machine, None if there are none; raise UserError if its file has mistakes."""
+    """Return what the machine's file declares, None without a file; raise UserError if the file has mistakes."""
     return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None
 
 

@@ -156,7 +156,7 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
 
 
 def _case_mistakes(table: Experiment) -> Iterator[str]:
-    """Yield mistakes in the parameters of the table's cases, as their workloads take them."""
+    """Yield mistakes in the parameters of the table's cases, given the fields of their workloads."""
     for case in (*table.cases, *table.smoke_cases):
         where = f"experiments.{table.name}: case {case.name}"
         needs, takes = _kinds(table, case.workload)

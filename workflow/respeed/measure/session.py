@@ -39,7 +39,7 @@ def measure_session(
     say: Callable[[str], None] = say_on_screen,
     wait_seconds: float | None = None,
 ) -> Outcome:
-    """Measure the cases of the work that records lack; every case is in its record as soon as it is done.
+    """Measure the work's cases that no record has yet; each is recorded as soon as it is done.
 
     Within a budget no turn is begun that is expected to end after it. Raises UserError if the machine's records were
     made on other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.

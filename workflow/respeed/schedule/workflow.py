@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import GOES_ON, UserError
+from respeed.errors import RESUMES, UserError
 from respeed.machine.process import interrupt_when_stopped
 from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
 from respeed.schedule.rows import check_same_machine
@@ -99,7 +99,7 @@ def fail(run: Run) -> None:
     if not run.nodes:
         return
     if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
-        print(f"respeed: not all was measured on {left}; nothing is lost, and {GOES_ON} once jobs run", file=sys.stderr)
+        print(f"respeed: not all was measured on {left}; nothing is lost, and {RESUMES} once jobs run", file=sys.stderr)
 
 
 def same_environment(wildcards: Any) -> None:

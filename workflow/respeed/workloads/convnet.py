@@ -76,7 +76,7 @@ class _Net(Workload):
 
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of running means and variances, and of the mini-batch's number."""
+        """Return the names of running means and variances, and of the index of the mini-batch."""
         return (*(name for name, _ in self.net.named_buffers()), *(("turn",) if self.learns else ()))
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class _Net(Workload):
             one.grad = None
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare a step with float64, layer by layer, some examples of each (`_net_check`)."""
+        """Compare some examples of each layer of a step with float64 (`_net_check`)."""
         from respeed.workloads._net_check import NetCheck
 
         turn, rate = (int(given.turn[0]), self.learning_rate) if self.learns else (0, 0.0)

@@ -113,7 +113,7 @@ class SoftmaxRegression(Workload):
     prepare_numpy = prepare_torch
 
     def forward_torch(self, a: Arrays, count: int, row: Row) -> list[Any]:
-        """Compute the outputs of the first `count` layers; return their weights as products read them."""
+        """Compute the outputs of the first `count` layers; return their weights in the precision of products."""
         import torch
 
         (W, b, out, _), x, read = a.net, a.x, []
@@ -350,7 +350,7 @@ class SoftmaxCost(Workload):
         }
 
     def flops(self) -> float:
-        """Count two products."""
+        """Count the operations of two matrix products."""
         return 4.0 * self.batch * self.inputs * self.outputs
 
     def traffic_bytes(self) -> float:

@@ -43,5 +43,5 @@ class Saxpy(Workload):
         return 2.0 * self.length
 
     def traffic_bytes(self) -> float:
-        """Count x and y, read, and y, written."""
+        """Count x and y read, and y written."""
         return 12.0 * self.length
