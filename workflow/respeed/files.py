@@ -100,7 +100,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
 
 
 def _last_lines(machine: str, smoke: bool) -> bytes:
-    """Return the last lines that runs on a machine printed, to find the cause of a failed run elsewhere.
+    """Return the last lines that a machine's runs printed, so that others can see why one failed.
 
     The home folder and the names of user and host are replaced.
     """

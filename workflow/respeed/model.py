@@ -154,7 +154,7 @@ class Unit:
         return amount / (value * self.size) if amount else None
 
     def value(self, seconds: float, amount: float | None) -> float | None:
-        """Convert seconds to a number in this unit: the inverse of `seconds`."""
+        """Convert seconds to a number in this unit: the inverse of seconds()."""
         return self.seconds(seconds, amount) if self.counted else seconds / self.size
 
 
@@ -259,8 +259,8 @@ class Claim:
     - each: the speedup in every case is the printed one;
     - growth: the speedup grows from case to case, in the table's order;
     - faster: in every case it is above 1;
-    - crossover: it is below 1 in the first cases and above 1 in the last ones;
-    - limited, for `row` alone: each case is faster than the case `over_case`, but by less than the ratio of their
+    - crossover: it is below 1 in the first case and above 1 in the last;
+    - limited, for `row` alone: each case is faster than the case `over_case`, but one by less than the ratio of their
       parameter `by`, such as threads;
     - memory, for `row` alone: the last case moves its bytes as fast as a plain copy does;
     - mean: the mean over all cases of the claims `of`, each of the test `each`, is the mean of their printed speedups;

@@ -546,9 +546,9 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
 
 
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
-    """Describe a paper's results on a machine: claims by verdict, and how many cells have a narrow interval.
+    """Describe a paper's results on a machine in two texts: claims by verdict, and how many cells are settled.
 
-    The second text is empty if no cell has a time.
+    The second is empty if no cell has a time.
     """
     mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
     if not (mine["seconds"] > 0).any():

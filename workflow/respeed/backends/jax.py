@@ -107,7 +107,7 @@ class JaxProgram(Program):
         return {"step": self._run}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arrays that a step changes, and those that it only reads: of cycled ones, this step's items."""
+        """Return the arrays that a step changes, and those it only reads: of each `cycled` array, this step's item."""
         item, changes, reads = self.count % self._items, {}, {}
         for name, array in vars(self.arrays).items():
             if name in self._changes:

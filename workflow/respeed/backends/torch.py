@@ -220,7 +220,7 @@ class OnAccelerator(Torch):
 
 
 class OnCuda(OnAccelerator):
-    """Torch on GPUs of NVIDIA, and of AMD, which it calls the same: steps are graphs."""
+    """Torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda": steps are graphs."""
 
     graphs = True
 

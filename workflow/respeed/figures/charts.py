@@ -295,6 +295,6 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
-    """Return the cells with their speedup over `base`, in seconds, and its interval."""
+    """Return the cells with their speedup over the `base` seconds, and its interval."""
     times = cells[["seconds", "seconds_high", "seconds_low"]].rdiv(base, axis=0)
     return cells.assign(**times.set_axis(POINT[2:], axis=1))

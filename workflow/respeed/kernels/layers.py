@@ -196,7 +196,7 @@ def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.
 
 @compiled_parallel
 def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
-    """Fill out (m, n) with the draws of a key, each a function of its place alone."""
+    """Fill `out` (m, n) with a key's draws, each a function of its place alone."""
     for row in prange(out.shape[0]):
         fill_drawn(out[row], row * out.shape[1], 0.0, 1.0, first, second)
 

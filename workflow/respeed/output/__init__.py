@@ -13,7 +13,7 @@ from respeed.schedule.work import count_cases, machines_in_full, notes_shown, pa
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
-    """Return every tidy table of the chosen `papers` (see schedule.work), for all machines, or for `only` those."""
+    """Return every tidy table of the chosen `papers` (see schedule.work), for all machines or those in `only`."""
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), notes_shown(), only, count_cases)
 
 

@@ -159,9 +159,8 @@ class Plan:
     def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
         """Return the next turn; None if nothing is left, or nothing that the minutes are enough for.
 
-        Of the cases that are due, the lowest tier with the fewest rounds comes first: round 1 of everything before
-        round 2 of anything. Rows take turns in random order. A turn includes later tiers of its row, unless time is
-        short.
+        Of the cases that are due, the lowest tier with the fewest rounds comes first: round 1 of all its cases before
+        round 2 of any. Rows take turns in random order. A turn includes later tiers of its row, unless time is short.
         """
         due = [entry for entry in self.entries if entry.done < entry.goal]
         minutes = 60 * self.work.minutes - self.spent_seconds

@@ -166,7 +166,7 @@ class Counts:
 
 
 def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
-    """Count the operations and numbers of a net on the device "meta", for an example of this shape."""
+    """Count a net's operations and array elements on the device "meta", for an example of this shape."""
     given: dict[nn.Module, Tensor] = {}
     hooks = [one.register_forward_hook(lambda one, _, y: given.__setitem__(one, y[0])) for one in net.modules()]
     net(torch.empty(2, *shape, device="meta"))

@@ -221,7 +221,7 @@ class _Net(Workload):
 
 @cache
 def _count(one: _Net) -> "Counts":
-    """Return the counts of a net, which take a second: once for mini-batches of every size."""
+    """Return a net's counts, which take a second: they are made once, for mini-batches of all sizes."""
     from respeed.workloads._nets import count
 
     return count(one.net, one.example[0])

@@ -12,7 +12,7 @@ from respeed.workloads.arrays import Drawn, Zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution(Workload):
-    """Filter an image: out_ij = sum over |p|, |q| <= r of weights_pq image_(i+p)(j+q), which is 0 outside of it.
+    """Filter an image: out_ij = sum over |p|, |q| <= r of weights_pq image_(i+p)(j+q), with 0 outside the image.
 
     Parameters
     ----------

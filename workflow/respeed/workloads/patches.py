@@ -235,8 +235,8 @@ class Patches(Workload):
     def traffic_bytes(self) -> float:
         """Count the bytes of arrays that do not stay in the caches.
 
-        Weights are read twice and written once, units of both phases written and read once, images written and read by
-        both phases.
+        Weights are read twice and written once. Hidden units count three times, images four times: both phases write
+        and read them.
         """
         _, _, R, _ = self.grid
         weights, units = R**2 * self.patch**2 * self.hidden, self.batch * R**2 * self.hidden

@@ -61,5 +61,5 @@ class Sort(Workload):
         return 8.0 * self.batch
 
     def memory_bytes(self) -> float:
-        """Count the numbers, sorted and not, and where each was (8 bytes)."""
+        """Count the given numbers, the sorted ones, and the index that each had (8 bytes)."""
         return 16.0 * self.batch
