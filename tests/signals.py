@@ -13,8 +13,7 @@ STOPPED = "respeed: stopped; what was measured is kept, and the same command res
 
 
 def hear_all() -> None:
-    """For a process that is about to be started: hear them all. The tests themselves may run in the background of a
-    script, where Ctrl-C is ignored."""
+    """For a process that is about to be started, as the tests may run where a script has Ctrl-C ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 

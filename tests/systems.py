@@ -1,5 +1,4 @@
-"""Systems that refuse things: prefixes for commands that run as a user who may not write, on a disk of a few
-kilobytes, or without a network. A test that needs what this system cannot do is skipped, with the reason."""
+"""Prefixes for commands: as a user who may not write, on a small disk, without a network; or else a test is skipped."""
 
 import os
 import shutil
@@ -11,8 +10,7 @@ IS_ROOT = os.geteuid() == 0
 
 
 def as_nobody() -> list[str]:
-    """Root may write everywhere: then a user who reads what this one reads. Another one keeps to permissions as he
-    is."""
+    """Root may write everywhere: then a user who reads what this one reads. Another user is bound as he is."""
     groups = ["--reuid=65534", "--regid=65534", "--clear-groups"]
     return _checked(["setpriv", *groups, *(f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient"))], IS_ROOT)
 

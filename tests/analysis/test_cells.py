@@ -7,18 +7,12 @@ import pytest
 
 from respeed.analysis.cells import judge_cells, reference, tell_apart
 from respeed.inputs.machines import other_library
-from respeed.inputs.papers import load_papers
 from tests.derived import (
-    ALL,
     BF16,
-    GPU_BF16,
-    OPENBLAS,
     PAPER,
-    PAPERS,
     PROFILES,
     STEPS,
     Records,
-    case_of,
     cells_of,
     described,
     frames_of,
@@ -108,25 +102,6 @@ def test_every_cell_is_there_and_what_is_missing_says_why() -> None:
     assert frames_of([], descriptions={}).cells.empty
 
 
-def test_a_case_that_two_tables_have_is_measured_once_and_stands_in_both() -> None:
-    case = case_of("dbn", "4096x11008")
-    found = [cell for cell in cells_of(seven(0.1, case=case)) if cell.seconds]
-    assert {(cell.experiment, cell.case) for cell in found} == {("rbm", "4096x11008"), ("dbn", "4096x11008")}
-    assert len({(cell.seconds, cell.rounds) for cell in found}) == 1
-
-
-def test_a_table_with_a_ladder_of_threads_has_its_rows_alone_and_no_other_table_has_them() -> None:
-    papers = load_papers(["machine"])
-    scaling = papers["machine"].experiments["scaling"]
-    ladder = OPENBLAS | {"profile": "openblas-all-t2", "threads": 2, "ladder": True}
-    records = [*seven(0.1, **ladder, case=scaling.cases[0]), *seven(0.1, **ALL, case=scaling.cases[0])]
-    cells, _, rounds, _ = frames_of(records, papers | PAPERS)
-    for found in (cells[cells["seconds"].notna()], rounds):
-        shown = {*zip(found["experiment"], found["profile"], strict=True)}
-        assert shown == {("scaling", "openblas-all-t2"), ("rbm", "torch-all")}
-    assert set(cells.loc[cells["experiment"] == "scaling", "profile"]) == {"openblas-all-t2"}
-
-
 def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_and_no_optional_one() -> None:
     made = cells_of([*seven(0.1, profile="mkl-1"), *seven(0.1, **BF16)], box=described(blas="accelerate"))
     rows = {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all", "cpu-bf16"}
@@ -136,12 +111,6 @@ def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_an
 def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran() -> None:
     for cpus, label in (("socket 1", "label of torch-1"), (None, PROFILES["torch-1"].label)):
         assert one(cells_of(seven(0.1, cpus=cpus)), "torch-1").label == label
-
-
-def test_a_table_says_of_a_program_in_which_precision_alone_it_runs() -> None:
-    made = cells_of(seven(0.001, **GPU_BF16))
-    sparse = next(cell for cell in made if (cell.experiment, cell.profile) == ("sparse-coding", "gpu-bf16"))
-    assert (sparse.status, sparse.reason) == ("not-run", "sparse_parallel runs in fp32 alone")
 
 
 def test_a_net_may_be_faster_than_its_direct_convolutions_and_no_other_program_than_a_product() -> None:

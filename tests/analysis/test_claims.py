@@ -5,14 +5,12 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pytest
 
-from respeed.analysis.claims import count_results, open_claims
-from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio
+from respeed.analysis.claims import count_results
 from respeed.inputs.papers import load_papers
 from respeed.model import Claim
-from tests.derived import ALL, GPU, NOISE, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
+from tests.derived import ALL, GPU, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
 
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")
 PRINTED = (12.8756, 16.2337, 68.0131, 72.6425)
@@ -87,20 +85,6 @@ def test_a_claim_is_judged_by_the_rows_that_it_is_about(
     assert known | ({"cases": " ".join(one.verdict for one in cases)} if "cases" in fields else {}) == fields
 
 
-def test_a_claim_about_precision_alone_never_compares_a_row_with_itself() -> None:
-    papers = load_papers(["bergstra2010"])
-    case = papers["bergstra2010"].experiments["mlp"].cases[0]
-    single = noisy(1.0, case=case)
-    double = noisy(1.804, case=case, profile="torch-1-fp64", precision="fp64")
-    for records, fields in (
-        ([*single, *double], ("reproduced", "1.80x ±0.9 % (fp32 over fp64)", "a difference of 2 % would show")),
-        (single, ("not testable here", "", "no row in fp64 was measured; name a hardware profile in it")),
-    ):
-        found = claims_of(records, papers)["precision-alone", ""]
-        assert (found.verdict, found.here, found.reason) == fields
-        assert found.published == "1.80x (fp32 over fp64)"
-
-
 def test_a_total_is_the_cpus_seconds_over_the_gpus_and_theirs_is_over_the_faster_of_their_cpus() -> None:
     first, *others = PAPER.experiments["dbn"].cases
     gpu = [record for case in (first, *others) for record in noisy(0.16 if case is first else 0.02, case=case, **GPU)]
@@ -112,30 +96,6 @@ def test_a_total_is_the_cpus_seconds_over_the_gpus_and_theirs_is_over_the_faster
     assert (found.profile, found.published) == ("gpu", "~67.1x")
 
 
-def test_of_several_numbers_the_widest_interval_is_shown() -> None:
-    """One case with another noise in each round, twice as large."""
-    tables = [name for name in PAPER.experiments if name != "rbm"]
-    wild = seven([0.01 * noise**8 for noise in NOISE], case="2304x16000", **GPU)
-    calm = [one for one in every_case(0.01, *tables, **GPU) if one.results[0].key != wild[0].results[0].key]
-    found = claims_of([*every_case(1.0, *tables, **ALL), *calm, *wild])
-    whole, *cases = (row for (claim, _), row in found.items() if claim == "rbm-speedup")
-    widths = {row.here.split("±")[1] for row in cases}
-    assert len(widths) > 1
-    assert whole.here.split("±")[1] == max(widths, key=lambda text: float(text.split()[0]))
-
-
-def test_each_case_of_a_claim_about_limits_pays_for_the_others() -> None:
-    """Four numbers of threads, each over one thread."""
-    papers = load_papers(["lectures"])
-    names = ("1-core", "2-cores", "4-cores", "8-cores", "16-cores")
-    cases = [papers["lectures"].experiments["cores-sum"].case(name) for name in names]
-    facts = ALL | {"flops": None, "traffic_bytes": 1e9}
-    records = [one for threads, case in enumerate(cases, start=1) for one in noisy(1.0 / threads, case=case, **facts)]
-    found = claims_of(records, papers)["cores-sum", "2-cores"]
-    ratio = estimate_ratio({0: np.array(NOISE)}, {0: np.array(NOISE) / 2}, 1 - (1 - RATIO_LEVEL) / 4)[0]
-    assert (found.speedup_low, found.speedup_high) == pytest.approx((ratio.low, ratio.high))
-
-
 def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> None:
     claims = [
         {"claim": "rbm-speedup"},
@@ -145,9 +105,10 @@ def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> No
         *({"claim": "rbm-speedup"} | other for other in ({"case": "1"}, {"machine": "hut"}, {"paper": "other"})),
     ]
     wide = seven([0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
-    claimed, known = count_results("box", PAPER, frames_of([*seven(0.1), *wide]).cells, claims_frame(*claims))
-    assert claimed == "Claims: 1 reproduced, 2 larger."
-    assert known == "1 of 2 cells (a case on one row) are known to ±10 % or better; 7 rounds each."
+    for records, rounds in ((wide, "7 rounds"), (wide[:6], "6 to 7 rounds")):
+        claimed, known = count_results("box", PAPER, frames_of([*seven(0.1), *records]).cells, claims_frame(*claims))
+        assert claimed == "Claims: 1 reproduced, 2 larger."
+        assert known == f"1 of 2 cells (a case on one row) are known to ±10 % or better; {rounds} each."
     disturbed = frames_of(seven(0.1, run_delay_seconds=1.0)).cells
     assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
 
@@ -187,11 +148,3 @@ def test_a_mean_over_tables_is_judged_as_one_number_and_needs_all_of_them(
     mean = claims_of(records, LEE)["average", ""]
     assert (mean.verdict, mean.here.partition(" ")[0], mean.published, mean.reason) == (verdict, here, "2.39x", reason)
     assert (mean.profile, mean.base_profile) in [("gpu or gpu-fp64", "torch-all or torch-all-fp64"), ("", "")]
-
-
-def test_an_open_mean_asks_for_rounds_of_all_of_its_cells() -> None:
-    made = frames_of([one for one in like_lee() if one.results[0].number <= 2], LEE)
-    asked = max((keys for _, keys in open_claims(made.cells, made.samples, LEE)), key=len)
-    assert {(key.experiment, key.profile.removesuffix("-fp64")) for key in asked} == {
-        (name, profile) for name in LEE_TABLES for profile in ("gpu", "torch-all")
-    }

@@ -26,9 +26,7 @@ def write(seconds: float, *, case: str = "576x1024", machine: str = "box", round
 
 def compare(capsys: Capture, a: str, b: str) -> dict[str, Any]:
     assert main(["compare", a, b, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    return json.loads(capsys.readouterr().out)
 
 
 def cells_of(found: dict[str, Any], experiment: str = "rbm") -> list[dict[str, Any]]:
@@ -86,23 +84,3 @@ def test_another_number_of_threads_is_said_beside_the_verdict(capsys: Capture) -
     write(0.05, threads=2, machine="lab")
     (cell,) = cells_of(compare(capsys, "box", "lab"))
     assert (cell["verdict"], cell["reason"], cell["together"]) == ("faster", "1 and 2 threads", False)
-
-
-@pytest.mark.parametrize(
-    ("sides", "line"),
-    [
-        (
-            "box@0 box@2",
-            "compare: box@2: no rounds; there are: 0, 0000000, 000000000000, 1, 1111111, 1",
-        ),
-        ("box lab", "compare: no records of 'lab'; there are: box"),
-        ("boxx box", "compare: no records of 'boxx' (did you mean box?)"),
-        ("box box@1", "compare: A and B have records in common; name two sessions, days or commits"),
-    ],
-)
-def test_a_side_that_is_not_there_or_the_same_is_one_line(capsys: Capture, sides: str, line: str) -> None:
-    write(0.1, **OLD)
-    write(0.1, started=LATER, **NEW)
-    assert main(["compare", *sides.split()]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith(f"respeed: {line}")

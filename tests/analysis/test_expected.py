@@ -8,11 +8,11 @@ import pytest
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.expected import Counts
-from respeed.analysis.predicted import predict_claims, published_bound, rates_of
+from respeed.analysis.predicted import BYTES, predict_claims, published_bound, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import load_papers
-from respeed.model import Case
+from respeed.model import PRECISIONS, Case
 from respeed.records import Record, case_key
 from tests.derived import ALL, GPU, NO_GPU, PAPER, PAPERS, PROFILES, STEPS, case_of, cells_of, noisy, one, seven
 
@@ -101,6 +101,7 @@ def test_the_bound_of_a_published_number_is_what_a_person_works_out() -> None:
     lee, name = load_papers(["lee2010"])["lee2010"], "1048576x1048576"
     counts = {case_key("spmv", case_of("spmv", name, paper=lee).parameters): (1.0, 1e9)}  # at 4 bytes a number
     assert published_bound(lee, "spmv", name, "gpu-fp64", {"gpu": ({"fp64": 1e3}, 100.0)}, counts) == 0.02
+    assert {name: 4 if name == "tf32" else int(name[-2:]) // 8 for name in PRECISIONS} == BYTES
 
 
 def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:

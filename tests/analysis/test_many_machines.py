@@ -26,15 +26,6 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / results_folder(smoke=False) / "tables"
 
 
-def test_machines_are_compared_with_the_fastest_and_not_with_one_another(tables: Path) -> None:
-    rows = list(csv.DictReader((tables / "machines.csv").read_text().splitlines()))
-    assert {row["base_machine"] for row in rows} == {"box-00"}
-    assert [row["verdict"] for row in rows] == ["base"] + 4 * ["slower"]
-    second = [float(rows[1][name]) for name in ("speedup_low", "speedup", "speedup_high")]
-    assert second == sorted(second)
-    assert second[1] == pytest.approx(0.5)
-
-
 def test_tables_for_people_leave_out_what_tables_for_tools_have(tables: Path) -> None:
     lines = csv.DictReader((tables / "raina2009/rbm.csv").read_text().splitlines())
     assert {line["group"].split(":")[0] for line in lines} == {"As published", *(f"On box-0{n}" for n in range(5))}

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import RATIO_LEVEL, level_among
 from respeed.inputs.papers import load_papers
-from tests.derived import ALL, BF16, FP64, GPU, GPU_BF16, NOISE, STEPS, cells_of, derive, frames_of, noisy, one, seven
+from tests.derived import ALL, BF16, FP64, GPU, GPU_BF16, cells_of, derive, frames_of, noisy, one, seven
 from tests.made import LATER, make_record
 
 
@@ -37,17 +36,6 @@ def test_the_base_is_the_fastest_cpu_row_in_single_precision(
         assert timed["gpu"].published == pytest.approx(497 / 38.6)
 
 
-def test_only_rows_that_could_be_the_base_make_its_rivals_need_more_confidence() -> None:
-    """The luckiest of several is called the fastest; of rows that are never called so, there is no luck."""
-    noisy = [0.1 * noise for noise in NOISE]
-    others = [*seven(noisy, **GPU), *seven(noisy, **FP64)]
-    few = [*seven(noisy), *seven(noisy[::-1], **ALL)]
-    many = [one for name in ("openblas-1", "openblas-all") for one in seven(noisy, profile=name)]
-    alone, among = one(derive([*few, *others])[1], "torch-all"), one(derive([*few, *others, *many])[1], "torch-all")
-    assert (alone.confidence, among.confidence) == (RATIO_LEVEL, level_among(4))
-    assert among.speedup_high - among.speedup_low > alone.speedup_high - alone.speedup_low
-
-
 @pytest.mark.parametrize(
     ("noise", "row", "speedup", "verdict"),
     [
@@ -65,14 +53,6 @@ def test_a_verdict_is_of_the_interval_of_rounds_beside_one_another(
     assert found.speedup_low < speedup < found.speedup_high
 
 
-def test_rows_of_two_sessions_that_share_none_say_so() -> None:
-    base = seven([0.1 * noise for noise in NOISE], **ALL)
-    row = seven([0.2 * noise for noise in NOISE], started=LATER)
-    _, ratios = derive([*base, *row])
-    assert one(ratios, "torch-1").reason == "compared with rounds of another session"
-    assert one(ratios, "torch-1").verdict == "slower"
-
-
 def test_what_is_quiet_is_known_within_a_session_and_a_row_has_one_peak_the_highest_of_its_sessions() -> None:
     """A fast day does not make the rounds of a slow one vanish. Of a session the peak is the median over rounds."""
     slow = [make_record(number=number, probe=1.3, peak=9e11 if number == 4 else 2e10) for number in range(1, 8)]
@@ -80,23 +60,6 @@ def test_what_is_quiet_is_known_within_a_session_and_a_row_has_one_peak_the_high
     assert (cell.rounds, cell.discarded, cell.sessions) == (14, 0, 2)
     assert cell.peak_gflops == pytest.approx(20)
     assert cell.peak_share == pytest.approx(cell.gflops / cell.peak_gflops)
-
-
-def test_seconds_rest_on_the_mean_and_speedups_on_the_median_of_a_round() -> None:
-    skewed = [make_record([0.1, 0.1, 0.4], number=number) for number in range(1, 8)]
-    made, ratios = derive([*skewed, *seven(0.05, **ALL)])
-    assert one(made, "torch-1").seconds == pytest.approx(0.2 * STEPS)
-    assert one(ratios, "torch-1").speedup == pytest.approx(0.5)
-
-
-def test_a_table_of_one_precision_has_its_base_in_that_one() -> None:
-    papers = load_papers(["lee2010"])
-    (case,) = papers["lee2010"].experiments["spmv"].cases
-    cpu, gpu = (one | {"profile": f"{one['profile']}-fp64", "precision": "fp64"} for one in (ALL, GPU))
-    made = frames_of([*noisy(1.0, case=case, **cpu), *noisy(0.1, case=case, **gpu)], papers)
-    found = {row.profile: row for row in rows_of(made.speedups) if row.experiment == "spmv"}
-    assert (found["gpu-fp64"].base_profile, found["gpu-fp64"].verdict) == ("torch-all-fp64", "faster")
-    assert found["gpu-fp64"].speedup == pytest.approx(10.0, rel=1e-3)
 
 
 def test_a_row_stands_beside_the_speedup_of_the_fastest_published_row() -> None:

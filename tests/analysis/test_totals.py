@@ -10,7 +10,7 @@ from respeed.analysis.claims import compare_claim
 from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import Samples, add_totals
 from respeed.model import Case, Claim
-from tests.derived import ALL, NOISE, PAPER, PAPERS, Records, frames_of, seven
+from tests.derived import PAPER, PAPERS, Records, frames_of, seven
 from tests.made import make_record
 
 DBN = PAPER.experiments["dbn"]
@@ -80,18 +80,6 @@ def test_a_total_of_tiny_sizes_stands_beside_no_printed_one() -> None:
     printed, tried = (paper.experiments["dbn"].total_case for paper in (PAPER, PAPER.at_tiny_sizes()))
     assert PAPER.at_tiny_sizes().fastest("dbn", tried, PAPER.rows) is None
     assert PAPER.fastest("dbn", printed, PAPER.rows)
-
-
-def test_a_total_is_compared_like_any_other_case() -> None:
-    """Of two rows, one twice as fast in all cases, the total is twice as fast, with an interval of its own."""
-    slow, fast = dbn(noise=NOISE), dbn(noise=[one / 2 for one in NOISE[::-1]], **ALL)
-    speedups = frames_of([*slow, *fast]).speedups.query("case == 'total'").set_index("profile")
-    slower = speedups.loc["torch-1"]
-    assert (slower["base_profile"], slower["verdict"]) == ("torch-all", "slower")
-    assert slower["speedup_low"] < 0.5 < slower["speedup_high"]
-    assert slower["published"] == pytest.approx(313251 / 553814)
-    beside = total_of(slow)
-    assert (beside.published_row, beside.published_seconds) == ("single-cpu", 553814)
 
 
 def test_a_claim_about_sizes_is_not_about_their_total() -> None:

@@ -13,7 +13,7 @@ from respeed.analysis.trace import measure_command
 from respeed.cli import build_parser, main
 from respeed.records import record_paths
 from tests.derived import ALL, PAPER, derive, one, seven, sparse_coding_on_a_cpu
-from tests.made import make_lines, write_lines, write_machines
+from tests.made import make_lines, write_lines
 
 Capture = pytest.CaptureFixture[str]
 CELL = "rbm/576x1024"
@@ -32,7 +32,6 @@ def write(*seconds: float, **facts: Any) -> None:
 def trace(capsys: Capture, *arguments: str) -> dict[str, Any]:
     assert main(["trace", *arguments, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["traces"]
-    assert isinstance(found, dict)
     return found
 
 
@@ -59,43 +58,6 @@ def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> Non
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], "damaged", lines[2], ""]))
     assert [row["record"] for row in trace(capsys, CELL, "torch-1")["rounds"]] == [f"{path}:3"]
-
-
-def test_it_is_read_from_the_paper_to_the_number_and_the_command_that_measures_it(capsys: Capture) -> None:
-    write(*[0.1] * 4, parts={}, errors={"weights": 3e-6})
-    write(*[0.05] * 4, **ALL)
-    assert main(["trace", f"raina2009/{CELL}", "torch-1", "--machine", "box"]) == 0
-    text = capsys.readouterr().out
-    places = [
-        text.index(words)
-        for words in (
-            "rbm/576x1024 on torch-1 of box: 521 s", "Raina, Madhavan and Ng", "rbm, batch 192",
-            "PyTorch, one core: cpu, fp32",
-            "torch 2 with MKL", "1 of 1", "3.0e-06", "results/records/box/torch-1/", "100 ms a step",
-            "0.500x over torch-all", "./run respeed trace raina2009/rbm/576x1024 torch-all --machine box",
-            "521 ±0.1 % (seconds for 1,000,000 examples)",
-            "563 (seconds for 1,000,000 examples) on Single CPU, speedup 0.883x",
-            "./run respeed measure --only raina2009/rbm/576x1024 --profiles torch-1 --rounds 7",
-        )
-    ]  # fmt: skip
-    assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("rbm/576x1042 torch-1", "trace: no cell 'rbm/576x1042' (did you mean rbm/576x1024?); there are: rbm/1024x"),
-        ("rbn/576x1024 torch-1", "trace: no cell 'rbn/576x1024' (did you mean rbm/576x1024?)"),
-        ("rbm/576x1024 torch-2", "trace: rbm/576x1024 has no row 'torch-2' (did you mean torch-1?)"),
-        ("raina209/rbm/576x1024 torch-1", "no paper 'raina209' (did you mean raina2009?)"),
-        ("rbm/576x1024 torch-1 --machine box-1", "--machine: no records of 'box-1' (did you mean box-0"),
-    ],
-)
-def test_a_wrong_name_is_one_line_with_the_nearest_there_is(capsys: Capture, words: str, line: str) -> None:
-    write_machines(2, rounds=1)
-    machine = [] if "--machine" in words else ["--machine", "box-00"]
-    assert main(["trace", *words.split(), *machine]) == 2
-    assert line in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_command_of_a_cell_names_it_alone_and_asks_for_more_rounds_than_there_are() -> None:

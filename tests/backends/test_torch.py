@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import os
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,15 +34,11 @@ def bare(of: type, kind: str, dtype: torch.dtype = torch.float32) -> Any:
     return made
 
 
-@pytest.mark.parametrize(
-    ("count", "device", "reason", "current"),
-    [
-        (2, "cuda:1", "this CUDA device has no bf16", [1]),  # as the device itself says, which is the current one
-        (2, "cuda", "this CUDA device has no bf16", []),
-        (1, "cuda:1", "no CUDA device 1: there is 1", []),
-        (2, "cuda:5", "no CUDA device 5: there are 2", []),
-    ],
-)
+NO_BF16 = "this CUDA device has no bf16"  # as the device itself says, which is the current one
+ASKED = [(2, "cuda:1", NO_BF16, [1]), (2, "cuda", NO_BF16, []), (1, "cuda:1", "no CUDA device 1: there is 1", [])]
+
+
+@pytest.mark.parametrize(("count", "device", "reason", "current"), ASKED)
 def test_a_device_is_there_if_torch_counts_so_many_and_is_asked_what_it_can_do(
     count: int, device: str, reason: str, current: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,32 +64,60 @@ def test_a_device_that_torch_cannot_use_has_torchs_own_reason(monkeypatch: pytes
         (Mock(side_effect=RuntimeError("no kernel")), "a small product on it fails: RuntimeError: no kernel"),
     ],
 )
-def test_a_device_whose_small_product_is_wrong_or_fails_cannot_be_used(
-    product: Any, reason: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_product_must_be_right(product: Any, reason: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     class Device(np.ndarray):
         __matmul__ = product
 
     made = SimpleNamespace(array=lambda values: values.view(Device), host=np.asarray)
     monkeypatch.setattr(backend, "Backend", Mock(side_effect=[NotMeasurable("has no fp64"), *[made] * 4]))
     found = try_device("torch", "cuda")
-    assert found == {
-        "reasons": {"fp64": "has no fp64", **dict.fromkeys(backend.PRECISIONS[1:], reason)},
-        "lasting": not reason,
-    }
+    assert found.pop("reasons") == {"fp64": "has no fp64", **dict.fromkeys(backend.PRECISIONS[1:], reason)}
+    assert found == {"lasting": not reason}
 
 
-def test_a_device_has_what_metal_lets_a_program_have_or_all_where_it_does_not_tell(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    mps = SimpleNamespace(recommended_max_memory=lambda: 10, current_allocated_memory=lambda: 1)
+def test_a_device_of_intel_or_apple_tells_its_name_and_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     xpu = SimpleNamespace(
         mem_get_info=Mock(side_effect=RuntimeError("does not support querying")), memory_reserved=lambda device: 3,
-        memory_allocated=lambda device: 1, get_device_properties=lambda device: SimpleNamespace(total_memory=100),
+        memory_allocated=lambda device: 1, get_device_name=repr,
+        get_device_properties=lambda device: SimpleNamespace(total_memory=100),
     )  # fmt: skip
-    for kind, module, free in (("mps", mps, 9), ("xpu", xpu, 99)):
+    mps = SimpleNamespace(recommended_max_memory=lambda: 10, current_allocated_memory=Mock(side_effect=[1, 11]))
+    for kind, module, name, free in (("mps", mps, "mps", [9, 0]), ("xpu", xpu, "device(type='xpu')", [99, 99])):
         monkeypatch.setattr(torch, kind, module)
-        assert bare(backend.OnAccelerator, kind).bytes_free() == free
+        made = bare(backend.OnAccelerator, kind)
+        assert [made.bytes_free() for _ in range(2)] == free
+        of_torch = {"package": f"torch {torch.__version__}", "library": "torch", "threads_set": torch.get_num_threads()}
+        assert made.describe() == of_torch | {"accelerator": name, "graphs": "no: this device has no graphs"}
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    reasons = [backend.missing("mps", index) for index in (None, 0, 1)]
+    assert reasons == [None, None, "no MPS device 1: there is 1, numbered from 0"]
+
+
+def test_a_device_has_the_precisions_that_its_library_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    def has(kind: str, new: bool, hip: str | None = None) -> str:
+        of = SimpleNamespace(
+            is_bf16_supported=lambda including_emulation: new ^ including_emulation, is_tf32_supported=lambda: new,
+            get_device_properties=lambda: SimpleNamespace(has_fp64=new),
+        )  # fmt: skip
+        monkeypatch.setattr(torch, kind, of)
+        monkeypatch.setattr(torch.version, "hip", hip)
+        return " ".join(one for one in backend.PRECISIONS if not backend.why_not(kind, one))
+
+    assert (has("cuda", True), has("cuda", False)) == ("fp64 fp32 tf32 bf16 fp16", "fp64 fp32 fp16")
+    assert has("cuda", True, "7.2") == "fp64 fp32 bf16 fp16"
+    assert backend.why_not("cuda", "tf32") == "TF32 needs an NVIDIA GPU of 2020 or later"
+    assert (has("xpu", True), has("xpu", False)) == ("fp64 fp32 bf16 fp16", "fp32 fp16")
+    assert backend.why_not("xpu", "fp64") == "this XPU device has no fp64"
+    assert has("mps", False) == "fp32 bf16 fp16"
+    with pytest.raises(NotMeasurable, match=r"^TF32 is a precision of GPUs$"):
+        make_backend("torch", device="cpu", precision="tf32", threads=1, seed=1)
+
+
+def test_torch_on_a_cpu_tells_whose_products_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_backend("torch", device="cpu", precision="fp32", threads=1, seed=1)
+    for built, name in {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS", "x": "torch's own BLAS"}.items():
+        monkeypatch.setattr(torch.__config__, "show", lambda of=built: f"settings: BLAS_INFO={of}, USE_MKL=OFF")
+        assert made.describe()["library"] == name
 
 
 NO_COMPILER, NO_CACHE = RuntimeError("Failed to find C compiler.\nPlease specify it."), PermissionError("denied")
@@ -105,13 +130,19 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
 ) -> None:
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
+    monkeypatch.setenv("TRITON_CACHE_DIR", "")
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
     monkeypatch.setattr(fused, "compile_for", compiles := Mock(side_effect=error))
     made = bare(backend.OnCuda, "cuda")
     if error in (NO_COMPILER, NO_CACHE):
         said = f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
         assert [made._compile() for _ in range(2)] == [said] * 2
-        compiles.assert_called_once()
+        compiles.assert_called_once_with(made.device)
+        os.utime(next(tmp_path.glob("failed-*.txt")), (0, 0))  # of long ago
+        assert (made._compile(), compiles.call_count) == (said, 2)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Another GPU")
+        compiles.side_effect = None
+        assert (made._compile(), os.environ["TRITON_CACHE_DIR"]) == ("triton", str(tmp_path))
     else:
         with pytest.raises(type(error)):
             made._compile()
@@ -120,9 +151,7 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
 
 
 @pytest.mark.parametrize("adds_itself", [True, False])
-def test_what_is_learned_in_low_precision_takes_as_much_again(
-    adds_itself: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_low_precision_takes_more(adds_itself: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In fp32, beside what products read, and the product where that cannot add to it."""
     monkeypatch.setattr(backend.Torch, "_can_add", lambda self: adds_itself)
     made = make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)
@@ -142,9 +171,7 @@ def test_garbage_is_collected_before_a_step_is_captured_and_not_meanwhile() -> N
 @pytest.mark.parametrize(
     "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")], ids=repr
 )
-def test_want_of_memory_does_not_choose_another_way_in_silence(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_want_of_memory_is_an_error(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "addmm", Mock(side_effect=error))
     with pytest.raises(type(error), match=str(error)):
         make_backend("torch", device="cpu", precision="bf16", threads=1, seed=1)

@@ -1,55 +1,10 @@
-"""The command `respeed`; doctor and check."""
+"""The command `respeed`; and check."""
 
-import importlib
-import inspect
 import os
-import re
 import subprocess
 import sys
 
-import pytest
-
-from respeed.cli import COMMANDS, build_parser, main
 from tests.conftest import Project
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("status --all", "respeed: unrecognized arguments: --all"),
-        ("export", "respeed: export: the following arguments are required: FILE"),
-        ("measure --budget soon", "respeed: --budget: 'soon' is no duration; write it as 90s, 15min or 1.5h"),
-        ("measure --wait 90", "respeed: --wait: '90' is no duration; write it as 90s, 15min or 1.5h"),
-        ("measure --rounds 0", "respeed: --rounds: 0 is no number of rounds; give one from 1 to 99"),
-        ("measure --only nothing/here", "respeed: --only: no cell on the rows that this machine can run has nothing/h"),
-        ("measure --profiles torch-2", "respeed: --config: profiles.0: no hardware profile 'torch-2' (did you mean to"),
-        ("measure --config preset", "respeed: --config: 'preset' must be of the form KEY=VALUE, such as preset=smoke"),
-        ("new workload matmul", "respeed: new workload: workflow/respeed/workloads/matmul.py is there already"),
-        ("new paper raina2009", "respeed: new paper: workflow/papers/raina2009 is there already"),
-        ("new paper ../mine", "respeed: new paper: '../mine' cannot be the name of a paper; use small letters"),
-        ("new workload my-a", "respeed: new workload: 'my-a' cannot be the name of a Python file; use small letters"),
-        ("new wrokload mine", "respeed: new: no kind of file 'wrokload' (did you mean workload?)"),
-        ("chek --all", "respeed: no command 'chek' (did you mean check?); there are: check, claims, compare, doctor"),
-    ],
-)
-def test_a_wrong_argument_is_one_line_that_says_what_to_write_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], words: str, line: str
-) -> None:
-    assert main(words.split()) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith(line)
-
-
-def test_every_command_explains_itself_by_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (name for name, one in COMMANDS.items() if one.help):
-        with pytest.raises(SystemExit) as stop:
-            main([command, "--help"])
-        assert stop.value.code == 0
-        example = capsys.readouterr().out.partition("Example: respeed ")[2].split()
-        assert example[0] == command
-        options = vars(build_parser().parse_args(example))
-        module, _, function = options.pop("function").partition(":")
-        inspect.signature(getattr(importlib.import_module(f"respeed.{module}"), function)).bind(**options)
 
 
 def test_check_finds_no_mistake_in_what_is_there_and_loads_no_numerical_library() -> None:
@@ -58,19 +13,6 @@ def test_check_finds_no_mistake_in_what_is_there_and_loads_no_numerical_library(
     done = subprocess.run([sys.executable, "-c", f"{heavy}\n{code}"], text=True, capture_output=True, check=True)
     assert done.stdout.startswith("no mistake; looked at config.yaml, ")
     assert done.stdout.splitlines()[-1] == "set()"
-
-
-@pytest.mark.slow
-def test_doctor_says_what_it_looked_at_and_what_to_do(project: Project) -> None:
-    # Tests beside this one may hold the user's lock of measurements.
-    done = project.run("respeed", "doctor", check=False, XDG_CACHE_HOME=str(project.folder / "cache"))
-    assert done.returncode in (0, 1)
-    for subject in (
-        "CPU", "price", "CPU quota", "other programs", "memory", "reference probe", "threads",
-        "torch-1 +PyTorch, one core +yes +1 thread", "accelerate-1 +Accelerate, one core +no +needs Accelerate",
-    ):  # fmt: skip
-        assert re.search(rf"^{subject}", done.stdout, flags=re.MULTILINE), done.stdout
-    assert (done.stdout.splitlines()[-1] == "fit to measure") == (done.returncode == 0)
 
 
 def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from respeed.files import KINDS, PLACEHOLDER
 from tests.conftest import ROOT, Project
 from tests.signals import lines_of
 
@@ -52,13 +51,3 @@ def test_a_starter_is_measured_where_it_is_named_and_changes_no_other_run(
     project.run("respeed", "measure", "--config", "preset=smoke", *settings, CUDA_VISIBLE_DEVICES="")
     results = [one for path in project.records() for one in lines_of(project.folder / path)[1:]]
     assert {one["status"] for one in results} == {"measured"}
-
-
-def test_no_starter_leaves_its_placeholder_behind(project: Project) -> None:
-    for kind in KINDS:
-        told = project.run("respeed", "new", kind, "mine").stdout
-        assert PLACEHOLDER not in told
-        (path,) = re.findall(r"^wrote (\S+); once it is filled in: ./run ", told)
-        written = project.folder / path
-        for file in written.iterdir() if written.is_dir() else [written]:
-            assert not re.search(rf"\b{PLACEHOLDER}\b", file.read_text())

@@ -21,8 +21,7 @@ from respeed.workloads.arrays import largest_error
 
 WORKLOADS = tuple(workloads())
 # XLA takes up to seconds to compile a step. By default these alone are tried, in fp32; `-m slow` tries all.
-QUICK_ON_JAX = {"cd1_products", "matmul", "mlp", "rbm", "rbm_up", "softmax_regression"}
-
+QUICK_ON_JAX = {"cd1_products", "matmul", "mlp", "patches", "rbm", "rbm_pcd", "rbm_up", "softmax_regression"}
 
 SIZES = ("smoke", "odd")
 # What a test case gives where its workload does not say otherwise: of whole numbers one after another, of texts the

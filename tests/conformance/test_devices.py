@@ -1,7 +1,6 @@
 """What accelerators do otherwise: steps as graphs, and memory of their own."""
 
 import gc
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,9 @@ import pytest
 import torch
 
 from respeed.inputs.registry import runs
-from respeed.measure.case import make_bench, measure_case
-from respeed.measure.order import Asked
 from respeed.model import Case
 from respeed.workloads.matmul import Matmul
 from tests.conformance.programs import ODD, Place, build, case_of, make, name_of, numbers_of, steps
-from tests.orders import order_of
 
 MIB = 2**20
 GPUS = [pytest.param(Place("torch", "cuda", one), id=one, marks=pytest.mark.gpu) for one in ("fp32", "bf16")]
@@ -141,21 +137,3 @@ def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any)
     np.testing.assert_array_equal(made.host(out), 64)
     assert made.bytes_free() < 16 * MIB
     del taken
-
-
-def test_a_case_that_runs_out_of_memory_fails_alone(made: Any) -> None:
-    cases = tuple(Case(str(side), "matmul", {"m": side, "k": side, "n": side}) for side in (2048, 64))
-    order = order_of("torch-1", cases=tuple(Asked(case, 1, "") for case in cases))
-    order = replace(order, profile=replace(order.profile, device="cuda", precision=made.precision))
-    bench, _ = make_bench(made)
-    gc.collect()
-    torch.cuda.empty_cache()
-    total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**24) / total)
-    try:
-        facts = measure_case(order, order.cases[0], bench)
-        assert facts["status"] == "failed"
-        assert "OutOfMemory" in facts["reason"]
-        assert measure_case(order, order.cases[1], bench)["status"] == "measured"
-    finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)

@@ -7,26 +7,52 @@ from typing import Any
 import numpy as np
 import pytest
 
+from respeed import kernels
 from respeed.backends import Backend
-from tests.conformance.programs import Place, make, places
+from tests.conformance.programs import Place, build, case_of, make, numbers_of, places, steps
 
 THREADS = 3
 
 
 def drawn(place: Place, seed: int) -> np.ndarray:
-    """Return 20 times 64 x 512 draws. (JAX's steps draw in a program of their own: see tests/backends/test_jax.py.)"""
+    """Return 20 times 64 x 512 draws, or what JAX draws, which is in a step of a program."""
     made = make(*place, seed=seed)
+    if place.backend == "jax":
+        program = build(made, case_of("rbm", "smoke", batch=64, hidden=512))
+        return np.stack([numbers_of(steps(program, 1))["u"].astype(float) for _ in range(20)])
     out = made.array(np.zeros((64, 512)), exact=True)
     return np.stack([np.array(made.host(made.uniform(out)), np.float64) for _ in range(20)])
 
 
 @pytest.mark.parametrize("place", places())
 def test_a_row_says_of_itself_what_every_row_must(place: Place) -> None:
-    facts: Any = make(*place).describe()
+    made, is_jax, values = make(*place), place.backend == "jax", np.ones((256, 256))
+    facts: Any = made.describe()
     assert all(facts.get(key) for key in ("package", "library", "threads_set"))
+    if place.device == "cpu":
+        told = (made.synchronous, made.pools, made.graphs, made.fused, made.bytes_free(), facts.get("accelerator"))
+        assert told == (True, 3, False, False, None, None)
+        is_low = place.precision in {"bf16", "fp16"}
+        assert (made.shares_cores, made.in_pieces) == (is_jax, not is_jax and not is_low)
+        assert is_low or made.memory_factor == made.array(values).nbytes / 4 / values.size
+    # An array is a copy of what it was made of.
+    values = values.astype(made.host_dtype)
+    copies = [made.array(values), made.array(values, exact=True), made.array(values.astype(int))]
+    values[:] = 5
+    for copy in copies:
+        np.testing.assert_array_equal(made.host(copy), 1)
 
 
-@pytest.mark.parametrize("place", places(of=("numpy", "torch")))
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_rehearsals_run_small_passes_as_such_and_as_large_ones(backend: str) -> None:
+    made, seen = make(backend), list[int]()
+    for how in made.rehearsals():
+        with how:
+            seen.append(kernels.FEW)
+    assert [*seen, kernels.FEW] == [made.few, 0, made.few]
+
+
+@pytest.mark.parametrize("place", places(of=("jax", "numpy", "torch")))
 def test_draws_are_those_of_the_seed_and_none_is_like_the_ones_before_or_beside_it(place: Place) -> None:
     draws, same, others = (drawn(place, seed) for seed in (7, 7, 8))
     assert 0 <= draws.min() < draws.max() < 1
@@ -48,23 +74,16 @@ def made(request: pytest.FixtureRequest) -> Iterator[Backend]:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
 def test_every_item_is_done_once_and_no_more_at_a_time_than_there_are_threads(made: Any, count: int) -> None:
-    done: list[int] = []
-    places = threading.Semaphore(THREADS)
+    done, places = list[int](), threading.Semaphore(THREADS)
 
     def work(item: int) -> None:
         assert places.acquire(blocking=False)
+        assert made.describe()["threads_set"] == (1 if count > 1 else THREADS)  # for its products
         done.append(item)
         places.release()
 
     made.each(range(count), work)
-    assert sorted(done) == [*range(count)]
-
-
-def test_each_thread_has_one_for_its_products_and_those_of_others_have_all_again(made: Any) -> None:
-    seen: list[Any] = []
-    made.each(range(12), lambda item: seen.append(made.describe()["threads_set"]))
-    assert {*seen} == {1}
-    assert made.describe()["threads_set"] == THREADS
+    assert (sorted(done), made.describe()["threads_set"]) == ([*range(count)], THREADS)
 
 
 def test_an_error_in_a_thread_is_raised_and_the_next_work_is_spread_again(made: Any) -> None:

@@ -11,25 +11,11 @@ from respeed.backends.torch import TorchOnCpu
 from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE
 from respeed.model import Case
-from respeed.workloads import make_workload
-from tests.conformance.programs import (
-    CASES,
-    ODD,
-    WORKLOADS,
-    Place,
-    at,
-    build,
-    case_of,
-    is_right,
-    largest,
-    make,
-    places,
-    steps,
-)  # fmt: skip
+from tests.conformance.programs import CASES, ODD, Place, at, build, case_of, is_right, largest, make, places, steps
 
 # Views, Python objects and NumPy's casting buffer (at most 64 kB, whatever the size) come and go; arrays do not.
 MAX_ALLOCATED = 100_000
-COSTS = {name: workloads()[name].options.get("cost", ()) for name in WORKLOADS}
+COSTS = {name: workloads()[name].options.get("cost", ()) for name in workloads()}
 WITH_COST = [case_of(name, "odd", cost=cost) for name, costs in COSTS.items() for cost in costs]
 
 
@@ -87,12 +73,9 @@ def allocated_bytes(backend: str, step: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("workload", [name for name, costs in COSTS.items() if "read" in costs])
-def test_the_host_reads_what_a_step_costs_where_a_case_asks_for_it(
-    workload: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_host_reads_what_a_step_costs_if_a_case_asks(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = build(make("numpy"), case_of(workload, "smoke", cost="read"))
     costs, asked, host = getattr(program.arrays, program.workload.read), [], program.backend.host
     monkeypatch.setattr(program.backend, "host", lambda array: asked.append(array is costs) or host(array))
     steps(program, 3)
     assert sum(asked) == 3
-    assert not make_workload(case_of(workload, "smoke")).read

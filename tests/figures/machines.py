@@ -1,9 +1,13 @@
-"""Records of machines that measured everything a paper has, to draw figures of, and where the words of a figure are."""
+"""Records of machines that measured everything a paper has, to draw figures of, and what a figure shows and where."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -12,6 +16,7 @@ from respeed.inputs.machines import Profile, load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.records import case_key, write_description
 from respeed.schedule.work import cases_of
+from tests.known import assert_known
 from tests.made import description, make_lines, write_lines
 
 CPU = ("openblas-1", "openblas-all", "torch-1", "torch-all")
@@ -26,15 +31,13 @@ SLACK = 0.5
 
 
 def write_machine(
-    profiles: Sequence[str], *, machine: str = "box", label: str = "", rounds: int = 6, speed: float = 1.0,
-    paper: str = "raina2009",
-) -> None:  # fmt: skip
-    """Write all rounds of a machine in the working directory; `label` stands in front of every row's. `speed` is that
-    of all rows over others' machines."""
+    profiles: Sequence[str], *, machine: str = "box", label: str = "", rounds: int = 6, paper: str = "raina2009"
+) -> None:
+    """Write all rounds of a machine in the working directory; `label` stands in front of every row's."""
     write_description(machine, False, description())
     for name in profiles:
         profile = replace(PROFILES[name], label=label + PROFILES[name].label)
-        write_row(profile, speed * RATES[name], machine=machine, rounds=rounds, paper=paper)
+        write_row(profile, RATES[name], machine=machine, rounds=rounds, paper=paper)
 
 
 def write_row(
@@ -67,10 +70,6 @@ def words_of(figure: Figure) -> list[Text]:
     return [text for text in texts if text.get_visible() and text.get_text().strip() and text.get_text() != STAMP_TEXT]
 
 
-def texts_of(figure: Figure) -> set[str]:
-    return {" ".join(text.get_text().split()) for text in words_of(figure)}
-
-
 def assert_legible(figure: Figure, name: object = "") -> None:
     """No text lies on another, or is cut by the edge of the page. Of names that lean the boxes are larger than they."""
     words, page = [text for text in words_of(figure) if text.get_rotation() % 90 == 0], figure.bbox
@@ -80,3 +79,31 @@ def assert_legible(figure: Figure, name: object = "") -> None:
     for text, box in boxes:
         assert page.x0 <= box.x0 <= box.x1 <= page.x1, f"{name}: {text!r}"
         assert page.y0 <= box.y0 <= box.y1 <= page.y1, f"{name}: {text!r}"
+
+
+def describe(figure: Figure) -> Iterator[str]:
+    """All that a figure shows, numbers with three digits, in the order in which it was drawn."""
+
+    def shown(numbers: Any) -> str:
+        return " ".join(f"{one:.3g}" for one in np.ravel(numbers))
+
+    axes = figure.axes[0]
+    yield f"{shown(figure.get_size_inches())}: {[name for name, one in axes.spines.items() if one.get_visible()]}"
+    for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
+        ticks, grid = axis.get_ticklabels(), axis.get_gridlines()[0].get_visible()
+        yield f"{axis.get_label_text()!r} {axis.get_scale()} {shown(axis.get_view_interval())} {grid=}"
+        yield f"  {ticks[0].get_rotation():g} {ticks[0].get_ha()}: {[one.get_text() for one in ticks]}"
+    for line in axes.get_lines():
+        name = line.get_label() if line in axes.get_legend_handles_labels()[0] else ""
+        look = line.get_color(), line.get_marker(), line.get_markerfacecolor(), line.get_linestyle()
+        yield f"{name!r} {look} {line.get_linewidth():g} {line.get_zorder():g}: {shown(line.get_xydata())}"
+    for bars in axes.collections:
+        yield f"{to_hex(bars.get_color()[0])} {bars.get_linewidth()[0]:g}: {shown(bars.get_segments())}"
+    for text in chain(figure.texts, axes.texts, *(key.get_texts() for key in figure.legends)):
+        place = shown(text.get_position()[: 1 + (text in axes.texts)])
+        look = f"{text.get_color()} {text.get_size():.3g} {text.get_weight()} {text.get_ha()}"
+        yield f"{text.get_text()!r} {look} {place}"
+
+
+def assert_drawn(figure: Figure, name: str) -> None:
+    assert_known(Path(__file__).parent / f"drawn/{name}.txt", "\n".join([*describe(figure), ""]))

@@ -98,12 +98,6 @@ def test_what_is_no_regular_file_or_too_large_is_refused_at_once(tmp_path: Path,
         assert "\n" not in line
 
 
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").symlink_to(tmp_path / "nowhere")
-    (line,) = mistakes_of(lambda: FILES["cpu"].read(tmp_path / "mine.yaml"))
-    assert line.endswith("mine.yaml: cannot be read: No such file or directory")
-
-
 def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, shown in ((ROOT, "workflow/hardware/gpu.yaml"), (ROOT / "workflow", "hardware/gpu.yaml")):
         monkeypatch.chdir(folder)
@@ -112,7 +106,6 @@ def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch:
     assert from_here(HARDWARE / "gpu.yaml").parts[0] == ".."
 
 
-# YAML as people mean it.
 @pytest.mark.parametrize(
     ("text", "value"),
     [

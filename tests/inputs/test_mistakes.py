@@ -12,7 +12,7 @@ import yaml
 
 from respeed.errors import UserError
 from respeed.inputs import config
-from respeed.inputs.config import load_config, parse_settings
+from respeed.inputs.config import load_config
 from respeed.inputs.machines import PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import WrongFile
@@ -82,18 +82,3 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     monkeypatch.setattr(config, "load_profile", profiles.load)
     assert load_config().profiles == ("bad", "good")
     assert any("'Bad name' cannot be the name" in line for line in profiles.check())
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        (["preset"], "--config: 'preset' must be of the form KEY=VALUE, such as preset=smoke"),
-        (["preset=!!str smoke"], r"--config preset:1: tags \(.*\) are not allowed"),
-        (["presett=smoke"], r"--config: presett: unknown key.*did you mean preset\?"),
-        (["seed=x"], "--config: seed: must be a whole number, not 'x'"),
-        (["machine=\"a\\a\""], r"--config machine:1: a text holds the character U\+0007"),
-    ],
-)  # fmt: skip
-def test_a_wrong_setting_of_the_command_line_is_one_line(settings: list[str], line: str) -> None:
-    with pytest.raises(UserError, match=line):
-        load_config(overrides=parse_settings(settings))

@@ -1,8 +1,10 @@
 """The lock of measurements: who waits for whom, and what is said meanwhile."""
 
 import contextlib
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,12 +42,16 @@ def held(*how: str) -> Iterator[subprocess.Popen[str]]:
             other.communicate("")
 
 
-def test_a_measurement_that_does_not_wait_says_who_measures_since_when() -> None:
+def test_a_measurement_that_does_not_wait_says_who_measures_since_when(tmp_path: Path) -> None:
+    (tmp_path / "respeed").mkdir()
+    lock_path().write_text("of one that was here before, and is gone, with more to say" * 9)
     with held() as other:
         with pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"), machine_lock(0):
             pass
-        assert str(who_measures()).startswith(f"pid {other.pid}, since 20")
-        assert "another measurement is running" in next(doctor._lock_and_steadiness()).found
+        who = who_measures()
+        assert re.fullmatch(rf"pid {other.pid}, since 20\d\d-\d\d-\d\d \d\d:\d\d", who)
+        found = doctor.Finding("respeed", f"another measurement is running: {who}", "wait for it")
+        assert [*doctor._lock_and_steadiness()] == [found]
     assert who_measures() is None
     with machine_lock(0) as mine:
         assert len(mine) == 1
@@ -57,7 +63,7 @@ def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_don
 
         def say(text: str) -> None:
             told.append(text)
-            other.stdin.close()
+            threading.Timer(1.2, other.stdin.close).start()  # after it has looked again
 
         with machine_lock(60, say):
             assert other.wait() == 0

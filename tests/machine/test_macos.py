@@ -49,6 +49,4 @@ def test_rows_of_the_cpu_are_measured_on_a_mac_which_says_what_nobody_knows_ther
     assert {block["run_delay_seconds"] for block in result["blocks"]} == {None}
     found = project.run("respeed", "doctor", check=False, **lock).stdout
     rows = {line.split()[0]: line for line in found.splitlines() if line}
-    assert "no CUDA device" in rows["gpu"], found
-    assert "needs Accelerate" in rows["accelerate-1"]  # SciPy has OpenBLAS here
-    assert " yes " in rows["torch-all"]
+    assert " yes " in rows["torch-all"], found

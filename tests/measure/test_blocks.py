@@ -2,24 +2,37 @@
 are discarded by cause, never by value."""
 
 import itertools
+import math
 import mmap
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import timing
-from respeed.measure.timing import Meter, Probe, Snapshot, Timer, difference, make_probe, take_snapshot, warm_up
+from respeed.measure.timing import (
+    Meter,
+    Probe,
+    Snapshot,
+    Timer,
+    difference,
+    make_probe,
+    prove_threads,
+    take_snapshot,
+    warm_up,
+)
 from respeed.protocol import REAL, Block, contamination, quiet_probe
+from tests.known import assert_known
 
-CLEAN = Block(
-    sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), run_delay_seconds=0.0,
-    threads_ran=2, minor_faults=0, quota_throttles=0, clock_throttles=0,
-)  # fmt: skip
 QUIET = {"run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0}
+CLEAN = Block(sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), **QUIET)
 WATTS = 200.0
 # What a reading of a counter takes, seconds: it must show in no time.
 READING = 0.003
@@ -29,7 +42,7 @@ class Clock:
     """Time that passes in steps, in probes and while a counter is read."""
 
     def __init__(self) -> None:
-        self.now, self.steps = 0.0, 0
+        self.now, self.steps, self.products = 0.0, 0, 0
 
     def step(self, seconds: Callable[[int], float]) -> Callable[[], None]:
         def run() -> None:
@@ -53,13 +66,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def nothing() -> None:
-    pass
+def nothing() -> None: ...
 
 
 def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: tuple[EnergyCounter, ...] = ()) -> Timer:
     def product() -> None:
-        clock.now += 0.004
+        clock.now += 0.004 + 1e-5 * clock.products
+        clock.products += 1
 
     step = clock.step(lambda _: seconds)
     probe = Probe(product, nothing, 2)
@@ -70,17 +83,14 @@ def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: t
     ("facts", "causes"),
     [
         # Threads may wait for two hundredths of the time that they could have run.
-        ({"run_delay_seconds": 0.0399}, []),
-        ({"run_delay_seconds": 0.0401}, ["waited for a core"]),
-        ({"probe_seconds": (0.004, 0.0051)}, ["slow reference probe"]),
-        ({"probe_seconds": (0.0051, 0.004)}, ["slow reference probe"]),
-        ({"quota_throttles": 1}, ["CPU quota used up"]),
-        ({"clock_throttles": 1}, ["clocks throttled"]),
-        ({"minor_faults": 100_000}, ["page faults"]),
+        ({"run_delay_seconds": 0.0399}, []), ({"run_delay_seconds": 0.0401}, ["waited for a core"]),
+        *(({"probe_seconds": ends}, ["slow reference probe"]) for ends in ((0.004, 0.0051), (0.0051, 0.004))),
+        ({"quota_throttles": 1}, ["CPU quota used up"]), ({"clock_throttles": 1}, ["clocks throttled"]),
+        ({"minor_faults": 8_300}, []), ({"minor_faults": 8_400}, ["page faults"]),
         # What the kernel does not tell is not held against a block.
         (dict.fromkeys(("run_delay_seconds", "threads_ran", "quota_throttles", "clock_throttles")), []),
     ],
-)
+)  # fmt: skip
 def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> None:
     assert contamination(replace(CLEAN, **facts), 2, 0.004, REAL) == causes
 
@@ -95,24 +105,6 @@ def test_what_a_machine_is_like_now_and_then_is_no_quiet_state_of_it() -> None:
         assert quiet_probe(probes) == quiet
 
 
-@pytest.mark.parametrize("seconds", [1e-5, 0.004, 0.08, 0.3, 5.0])
-@pytest.mark.parametrize("synchronous", [True, False])
-def test_every_block_is_long_enough_has_enough_steps_and_lies_between_two_probes(
-    clock: Clock, seconds: float, synchronous: bool
-) -> None:
-    one = timer(clock, seconds, synchronous=synchronous)
-    timed = one.measure()
-    for block in timed:
-        assert block.seconds >= REAL.block_seconds * 0.999
-        assert block.steps >= (REAL.block_steps if seconds < REAL.block_seconds else 1)
-        assert block.seconds / block.steps == pytest.approx(seconds)
-        assert block.probe_seconds == pytest.approx((0.004, 0.004))
-        # Samples are steps where these are slow, and the block where the device runs ahead; a record stays small.
-        assert len(block.sample_seconds) <= (26 if synchronous else 1)
-        assert block.sample_steps == 1 or seconds < REAL.sample_seconds or not synchronous
-    assert one.probes == [probe for block in timed for probe in block.probe_seconds]
-
-
 def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,67 +112,93 @@ def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
     timed = timer(clock, 0.01).measure()
     assert all(contamination(block, 1, 0.004, REAL) for block in timed)
     assert sum(block.seconds for block in timed) >= REAL.measure_cap * REAL.measure_seconds * 0.999
-    # However long a disturbed block took, another follows.
-    waits = iter([1.0, 0.0, 0.0])
-    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
-    timed = timer(clock, 5.0).measure()
-    assert [bool(contamination(block, 1, 0.004, REAL)) for block in timed] == [True, False]
 
 
-def test_a_step_in_parts_is_timed_part_by_part(clock: Clock) -> None:
-    one = replace(timer(clock, 0.1), parts=(clock.step(lambda _: 0.03), clock.step(lambda _: 0.07)))
-    for block in one.measure():
-        for part, seconds in zip((*block.part_seconds, block.sample_seconds), (0.03, 0.07, 0.1), strict=True):
-            assert part == pytest.approx([seconds] * len(block.sample_seconds))
+def shown(value: Any) -> str:
+    """Numbers in short; of many, the first, the last and how many there are."""
+    if isinstance(value, list | tuple):
+        return " ".join(map(shown, value if len(value) < 5 else (value[0], f"..{len(value)}..", value[-1])))
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def test_warm_up_lasts_its_minimum_and_until_two_windows_agree_or_is_capped_and_says_so(clock: Clock) -> None:
-    done = warm_up(clock.step(lambda _: 0.004), nothing, REAL)
-    assert (done.settled, done.seconds >= REAL.warmup_seconds) == (True, True)
-    begun = clock.steps
-    done = warm_up(clock.step(lambda step: 0.004 * (1 + 5 * 0.96 ** (step - begun))), nothing, REAL)
-    assert (done.settled, done.step_seconds) == (True, pytest.approx(0.004, rel=0.1))
-    begun = clock.steps
-    done = warm_up(clock.step(lambda step: 0.02 * 1.08 ** (step - begun)), nothing, REAL)
-    assert (done.settled, done.seconds >= REAL.warmup_cap_seconds) == (False, True)
-
-
-def test_where_the_device_runs_ahead_warm_up_times_as_many_steps_together_as_fit_the_window(clock: Clock) -> None:
-    """A synchronisation that costs more than a step must not make the step seem slow."""
+def account_of(clock: Clock, seconds: float, synchronous: bool, shares: Any, change: float) -> Iterator[str]:
+    """What was timed when, of a step that takes twice as long at first, and then less, or more and more."""
 
     def sync() -> None:
-        clock.now += 0.0032
+        clock.now += 0.0 if synchronous else 0.0002
 
-    assert warm_up(clock.step(lambda _: 0.001), sync, REAL, synchronous=False).step_seconds == pytest.approx(0.0011)
-    for seconds in (1e-4, 0.004, 0.04, 0.2, 0.3):
-        began = clock.now
-        done = warm_up(clock.step(lambda _, seconds=seconds: seconds), nothing, REAL, synchronous=False)
-        assert clock.now - began <= 2 * REAL.warmup_seconds + 2 * seconds
-    assert done.steps == 1  # one that is longer than a block is warm-up enough
+    def step() -> None:
+        for part in parts:
+            part()
+
+    parts = tuple(clock.step(lambda done, share=share: seconds * share * (1 + change**done)) for share in shares)
+    meter = Meter((clock.counter(),), lambda: {"sm_mhz": clock.now})
+    one = replace(timer(clock, math.inf, synchronous=synchronous), parts=parts, sync=sync, meter=meter)
+    first = one.first_step()
+    warm = warm_up(step, sync, REAL, synchronous=synchronous, first_seconds=first.seconds)
+    assert warm.settled == (change < 1)
+    yield f"{shown([*vars(warm).values()])}; {clock.steps} parts, {clock.now:.5g} s"
+    for block in (first, *replace(one, step_seconds=warm.step_seconds).measure(begin=sync)):
+        if block is not first:
+            assert block.seconds >= REAL.block_seconds * 0.9
+            assert block.steps >= (REAL.block_steps if seconds < REAL.block_seconds else 1)
+            assert len(block.sample_seconds) <= (26 if synchronous else 1)  # a record stays small
+        readings = [read["sm_mhz"] for read in block.device]
+        parts_told = "".join(f"; {shown(part)}" for part in block.part_seconds)
+        told = f"{shown(block.sample_seconds)}{parts_told}; probes {shown(block.probe_seconds)}"
+        yield f"  {block.sample_steps} x {told}; device {shown(readings)}; {block.joules['package-0']:.5g} J"
+    yield f"  {clock.steps} parts, {clock.now:.5g} s, {len(one.probes)} probes"
 
 
-def test_between_two_blocks_on_a_device_lies_one_probe(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
-    probe = Probe(clock.step(lambda number: 0.001 * number), nothing, 1)
-    for synchronous in (True, False):
-        found = replace(timer(clock, 0.01, synchronous=synchronous), probe=probe).measure()
-        shared = [one.probe_seconds[1] == other.probe_seconds[0] for one, other in itertools.pairwise(found)]
-        assert set(shared) == {not synchronous}
+def accounts() -> str:
+    """All of them, on the test's own clock."""
+    lines: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "take_snapshot", lambda *_, **__: None)
+        waits = itertools.cycle([0.0, 1.0, 0.0])  # after each first step is a block that is disturbed
+        patch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
+        steps = itertools.product((2e-4, 0.004, 0.02, 0.08, 0.3), (True, False), ((1.0,), (0.25, 0.75)), (0.8,))
+        for seconds, synchronous, shares, change in (*steps, (0.02, True, (1.0,), 1.1)):
+            clock = Clock()
+            patch.setattr(timing, "seconds_now", lambda clock=clock: clock.now)
+            lines += [f"{seconds:g} s in {len(shares)}, {'waited for' if synchronous else 'queued'}"]
+            lines += account_of(clock, seconds, synchronous, shares, change)
+    return "\n".join([*lines, ""])
 
 
-def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(clock: Clock) -> None:
+def test_what_is_timed_when_and_how_often_is_known_to_the_step() -> None:
+    assert_known(Path(__file__).with_name("blocks.txt"), accounts())
+
+
+def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a program was built or checked it took twice as long, on a quiet machine."""
     assert make_probe(clock.step(lambda _: 0.0005), nothing).repeats == 20
     assert make_probe(clock.step(lambda _: 0.02), nothing).repeats == 1
     clock.steps = 0
     one = Probe(clock.step(lambda number: 0.008 if number % 5 == 0 else 0.004), nothing, 4)
     assert [one.seconds() for _ in range(3)] == pytest.approx([0.004] * 3)
+    order: list[str] = []
+
+    def product() -> None:
+        clock.now += 0.006
+        order.append("product")
+
+    one = make_probe(product, lambda: order.append("wait"))
+    assert order == ["product", "wait"] * 5
+    order.clear()
+    one.seconds()
+    assert order == ["product", "wait", "product", "product", "wait"]
+    monkeypatch.setattr(timing.time, "process_time", lambda: 1.5 * clock.now)
+    monkeypatch.setattr(timing, "difference", lambda *_: QUIET)
+    assert prove_threads(one) == {"threads_ran": 1, "run_delay_seconds": 0.0, "cpus_taken": 1.5}
 
 
 def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are() -> None:
+    if not os.path.exists("/proc/self/schedstat"):
+        pytest.skip("this kernel does not tell which threads ran")
     before = take_snapshot()
-    if not before.threads:
-        pytest.skip("this kernel has no /proc/self/task/*/schedstat")
     stop = threading.Event()
     idle = threading.Thread(target=stop.wait)
     idle.start()
@@ -195,17 +213,14 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are(
     idle.join()
     assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
     assert seen["minor_faults"] >= 256 / 16
-    here, later = (Snapshot({"7": times}, False, {}) for times in ((0, 10**9), (10**9, 3 * 10**9)))
-    assert difference(here, later) == {"run_delay_seconds": 2.0, "threads_ran": 1}
+    # One that ran for less than a tenth of the time of the busiest hardly took part; one may be new.
+    here, later = {"7": (10**9, 10**9)}, {"7": (2 * 10**9, 3 * 10**9), "8": (15 * 10**7, 1), "9": (5 * 10**7, 0)}
+    counts = {"a": 2, "b": None, "c": 2}, {"a": 5, "b": 1, "c": None}
+    found = difference(Snapshot(here, False, counts[0]), Snapshot(later, False, counts[1]))
+    assert found == {"run_delay_seconds": 2.000000001, "threads_ran": 2, "a": 3, "b": None, "c": None}
+    assert abs(timing.seconds_now() - time.perf_counter()) < 60
     # Of threads that share their cores by design, waiting tells nothing.
     assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
-
-
-def test_a_block_has_what_was_used_in_it_and_its_times_nothing_of_the_reading(clock: Clock) -> None:
-    for block in timer(clock, 0.01, counters=(clock.counter(), clock.counter("GPU"))).measure():
-        assert block.seconds / block.steps == pytest.approx(0.01)
-        used = pytest.approx(WATTS * (block.seconds + 2 * READING))
-        assert block.joules == {"package-0": used, "GPU": used}
 
 
 def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(clock: Clock) -> None:
@@ -216,11 +231,18 @@ def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(
     assert timer(clock, 0.01, counters=(clock.counter(), unsure)).first_step().joules == {}
 
 
-def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(clock: Clock) -> None:
+def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for is_ahead, causes in ((True, []), (False, ["waited for a core"]), (None, ["waited for a core"])):
         waited = replace(CLEAN, run_delay_seconds=CLEAN.seconds, ahead=is_ahead)
         assert contamination(waited, 1, 0.004, REAL) == causes
     busy = iter([True, True, False])  # at the end of each block of one step
     timed = [replace(timer(clock, 0.5), synchronous=False, busy=busy.__next__).first_step() for _ in range(3)]
     assert [block.ahead for block in timed] == [True, True, False]
-    assert timer(clock, 0.5).first_step().ahead is None
+    snapshots = Mock(side_effect=take_snapshot)
+    monkeypatch.setattr(timing, "take_snapshot", snapshots)
+    assert replace(timer(clock, 0.5), helpers=(1,), is_shared=True).first_step().ahead is None
+    assert snapshots.call_args_list == [call((1,), is_shared=True)] * 2
+    waits = iter([9, 5])  # what was waited before a block is none of its own
+    assert replace(timer(clock, 0.5), happened=lambda: {"minor_faults": next(waits)}).first_step().minor_faults == 5

@@ -1,9 +1,11 @@
 """One case, measured for real in this process: what its facts say, and that nothing wrong shows a time."""
 
+import errno
+import itertools
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,18 +15,21 @@ import pytest
 from respeed import kernels
 from respeed.backends import Backend, make_backend
 from respeed.errors import NotMeasurable, WrongResult
+from respeed.inputs.machines import load_profile
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import case as measuring
+from respeed.measure import timing
 from respeed.measure.order import Asked, Order
 from respeed.measure.timing import NO_METER, Meter
 from respeed.model import Case
+from respeed.protocol import Warmup
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
+from tests.measure.test_blocks import QUIET
 from tests.orders import name_of, order_of
 
 ORDER, FP64 = order_of(), order_of("openblas-1-fp64")
-WATTS = 80.0
 
 
 def backend(precision: str = "fp32") -> Backend:
@@ -128,8 +133,62 @@ def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as
     asked = ORDER.cases[-1]
     for number in (1, 2):
         assert measuring.measure_case(ORDER, replace(asked, number=number), one)["status"] == "measured"
-    (tiny, large) = (str(make_workload(case)) for case in (asked.rehearsals[0], asked.case))
-    assert built == [(tiny, True), (tiny, False), (large, True), (large, True)]
+    (tiny, whole) = (str(make_workload(case)) for case in (asked.rehearsals[0], asked.case))
+    assert built == [(tiny, True), (tiny, False), (whole, True), (whole, True)]
+    # Of the same workload, and with the same texts if there is one.
+    built.clear()
+    monkeypatch.setattr(made, "build", lambda workload, seed: built.append((workload.direction, seed)) or Mock())
+    copies = {one: Case(one, "copies", {"length": 9, "direction": one, "memory": "pinned"}) for one in ("to", "from")}
+    for case, given, direction in (("from", ["to", "from"], "from"), ("from", ["to"], "to")):
+        rehearsals = (ORDER.cases[0].case, *(copies[one] for one in given))
+        large = replace(copies[case], parameters=copies[case].parameters | {"length": 99})
+        measuring._rehearse(Asked(large, 1, "", rehearsals), measuring.Bench(made, one.probe, {}))
+        assert built.pop() == (direction, 0)
+
+
+def test_what_ran_on_more_threads_than_were_asked_for_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that ran in every block: those of the check may still spin in the first. A device's row may have more."""
+    one = bench()
+    for profile, ran, reason in (
+        ("openblas-1", [2], "ran on 2 threads, 1 asked"), ("openblas-1", [2, 1, 2], None), ("openblas-1", [None], None),
+        ("gpu", [2], None),
+    ):  # fmt: skip
+        each = itertools.cycle(ran)
+        monkeypatch.setattr(timing, "difference", lambda *_, each=each: QUIET | {"threads_ran": next(each)})
+        longer = replace(ORDER.timing, measure_seconds=0.2)  # several blocks
+        assert measured(one, profile=load_profile(profile), timing=longer)["reason"] == reason
+
+
+def test_a_program_by_others_is_warm_after_its_first_run_and_says_what_was_run() -> None:
+    case = Case("one", "program", {"flops": 7.0, "program": {"paper": "raina2009", "command": ["sleep", "0.05"]}})
+    made = make_backend("program", device="cpu", precision="fp32", threads=1, seed=1)
+    facts = measured(bench(made), case, profile=load_profile("program-1"))
+    first = facts["warmup"].seconds
+    assert facts["warmup"] == Warmup(True, first, 1, first)
+    assert first > 0.05
+    assert (facts["flops"], facts["parts"], facts["executables"].keys()) == (7.0, {}, {"sleep"})
+    assert {(block.steps, block.seconds > 0.05) for block in facts["blocks"]} == {(1, True)}
+    # One that prints the time of a part is run no longer than the whole is.
+    case.parameters["program"] |= {"command": ["sh", "-c", "sleep 0.05; echo 0.001"], "time_pattern": "(.*)"}
+    facts = measured(bench(made), case, profile=load_profile("program-1"))
+    assert [block.sample_seconds for block in facts["blocks"]] == [(pytest.approx(0.001),)] * len(facts["blocks"])
+    assert 1 <= len(facts["blocks"]) <= 2
+
+
+def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
+    """Not by replicas, of which each has a device, nor of a program that prints the time of a part."""
+    one = bench(meter=Meter((EnergyCounter("GPU", float),)))
+    whole, part = (Mock(counts_whole=is_whole) for is_whole in (True, False))
+    for profile, arrays, is_metered in (
+        ("gpu", {}, True), ("gpu", {"helpers": (1, 2)}, False), ("torch-all", {"helpers": (1, 2)}, True),
+        ("program-1", {"runner": whole}, True), ("program-1", {"runner": part}, False),
+    ):  # fmt: skip
+        program = Mock(arrays=SimpleNamespace(**arrays), parts={"a": 1, "b": 2})
+        timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), ORDER.cases[0], program, one)
+        assert (timer.meter == one.meter, timer.parts, timer.is_shared) == (is_metered, (1, 2), False)
+        assert timer.helpers == arrays.get("helpers", ())
+        if runner := arrays.get("runner"):
+            assert (timer.own_seconds, timer.happened) == (runner.own_seconds, runner.happened)
 
 
 def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
@@ -195,14 +254,6 @@ def test_what_was_disturbed_twice_keeps_the_blocks_of_both_attempts_and_the_larg
     assert measuring.merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
 
 
-def test_the_blocks_of_a_case_hold_what_was_used_in_them() -> None:
-    counter = EnergyCounter("package-0", lambda: WATTS * time.perf_counter(), 1e5)
-    facts = measured(bench(meter=Meter((counter,), lambda: {"sm_mhz": 1.0})))
-    # From before the first sample to after the last: what lies between samples is used as well.
-    assert all(block.joules["package-0"] >= WATTS * block.seconds for block in facts["blocks"])
-    assert {len(block.device) for block in facts["blocks"]} == {2}
-
-
 # All cases of a process.
 
 
@@ -211,6 +262,22 @@ def events_of(order: Order) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     measuring.measure_cases(order, lambda event, **facts: events.append({"event": event, **facts}))
     return events
+
+
+def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = backend()
+    told = {**made.describe(), "pci": "00:41"}
+    monkeypatch.setattr(made, "describe", lambda: told)
+    monkeypatch.setattr(measuring, "make_backend", lambda *_, **__: made)
+    monkeypatch.setattr(measuring, "device_facts", lambda pci: [{"name": pci}])
+    monkeypatch.setattr(measuring, "energy_counters", lambda device, pci: ([], f"none of {device} at {pci}"))
+    monkeypatch.setattr(measuring, "clock_reader", lambda device, pci: lambda: {"watts": 1.0})
+    ready, *_, last = events_of(replace(ORDER, cases=ORDER.cases[:1]))
+    assert (ready["event"], ready["backend"], ready["accelerator"]) == ("ready", told, {"name": "00:41"})
+    assert ready["energy"] == {"reason": "none of cpu at 00:41"}
+    assert {*map(str, (reading for block in last["facts"]["blocks"] for reading in block.device))} == {"{'watts': 1.0}"}
+    monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3})
+    assert events_of(ORDER) == [{"event": "not-run", "reason": "3 threads ran, 1 asked"}]
 
 
 @pytest.mark.parametrize(("disturbed", "clean"), [(1, True), (5, False)])
@@ -246,6 +313,9 @@ def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_cras
     ):
         monkeypatch.setattr(measuring, "make_backend", Mock(side_effect=error))
         assert events_of(ORDER) == [{"event": "not-run", "reason": reason}]
+    monkeypatch.setattr(measuring, "make_backend", Mock(side_effect=OSError(errno.ENOSPC, "a full disk")))
+    with pytest.raises(OSError, match="a full disk"):  # no fact of a case
+        events_of(ORDER)
 
 
 @pytest.mark.parametrize("is_lost", [True, False])

@@ -94,39 +94,46 @@ def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize(("precision", "width", "free"), [("bf16", 2, 1e9), ("fp64", 8, None)])
+@pytest.mark.parametrize(
+    ("precision", "width", "free", "sides", "mebibytes"),
+    [
+        ("bf16", 2, 2e9, (1024, 2048, 4096, 8192), 4e8 / 2**20), ("fp64", 8, None, (1024,), 512),
+        ("bf16", 2, 3e8, (1024, 2048), 64),  # a larger one would take too much of what is free
+    ],
+)  # fmt: skip
 def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisation_takes(
-    precision: str, width: int, free: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gpu, bandwidth, cache = GPU("boosting", 2.0), 3e12, 100e6
+    precision: str, width: int, free: float | None, sides: tuple[int, ...], mebibytes: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    gpu, bandwidth, built = GPU("boosting", 2.0), 3e12, list[Any]()
     peak = 2e11 if precision == "fp64" else 6e13
     monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
 
     def build(workload: Any, seed: int) -> SimpleNamespace:
-        if isinstance(workload, Matmul):
-            return SimpleNamespace(step=lambda: gpu.run(workload.flops() / peak))
-        moved = 2 * width * workload.length
-        return SimpleNamespace(step=lambda: gpu.run(moved / bandwidth * (1 if moved > cache else 0.1)))
+        built.append(workload)
+        if isinstance(workload, Matmul):  # a small one does not fill the device
+            return SimpleNamespace(step=lambda: gpu.run(workload.flops() / peak + 1e-5))
+        return SimpleNamespace(step=lambda: gpu.run(2 * width * workload.length / bandwidth))
 
     device: Any = SimpleNamespace(
         synchronous=False, precision=precision, bytes_free=lambda: free, sync=gpu.sync, build=build
     )
     found = measure_ceilings(device)
+    *squares, copy = built
+    assert [{square.m, square.k, square.n} for square in squares] == [{side} for side in sides]
     # Bytes are counted as those of traffic are, at least four a number.
+    assert copy.length * max(4, width) == pytest.approx(mebibytes * 2**20)
     counted = bandwidth * max(4, width) / width
-    assert found == pytest.approx({"flops_per_second": peak, "bytes_per_second": counted}, rel=0.01)
+    assert found == pytest.approx({"flops_per_second": peak, "bytes_per_second": counted}, rel=0.04)
 
 
 @pytest.mark.parametrize(
     ("kind", "slower", "causes"),
     [
-        ("capped", 3.0, {}),
-        ("boosting", 2.0, {}),
-        ("thermal", 1.2, {"the device was too hot"}),
-        ("hot", 1.5, {}),
+        ("capped", 3.0, {}), ("boosting", 2.0, {}), ("hot", 1.5, {}), ("thermal", 1.2, {"the device was too hot"}),
         ("shared", 2.0, {"slow reference probe"}),
     ],
-)
+)  # fmt: skip
 def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passing_heat_and_neighbours_are(
     kind: str, slower: float, causes: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

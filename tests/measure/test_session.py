@@ -1,7 +1,9 @@
 """A session of measuring: turn after turn, and what ends it."""
 
 import fcntl
+import io
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +22,13 @@ from respeed.measure.order import Order
 from respeed.records import Record, record_paths
 from respeed.schedule import rows
 from respeed.schedule.run import Run, resolve_run, say_what_came_out
+from tests.known import assert_known
 from tests.made import make_lines, record_of, write_lines
 
 SETTINGS = {
     "preset": "smoke", "experiments": "rbm", "profiles": ["openblas-1", "gpu"], "machine": "box", "papers": "raina2009",
 }  # fmt: skip
+LONG = "a long case" * 10
 LOST = {"status": "not-run", "reason": "the device is lost", "flops": None, "traffic_bytes": None}
 
 
@@ -41,8 +45,12 @@ class Pretended:
         self.turns: list[Order] = []
         self.dies: Callable[[str], tuple[bool, bool]] = lambda profile: (True, False)
 
-    def measure_turn(self, order: Order, machine: str, smoke: bool, *_: object) -> list[Record]:
+    def measure_turn(
+        self, order: Order, machine: str, smoke: bool, lock: object, watch: Callable[[str], None]
+    ) -> list[Record]:
         self.turns.append(order)
+        for shown in (LONG, "a case"):
+            watch(shown)
         assert len(self.turns) < 20, "it does not end"
         begins, is_lost = self.dies(order.profile.name)
         facts: dict[str, Any] = {
@@ -74,9 +82,18 @@ def asked(rounds: int = 3, **settings: Any) -> Run:
     return replace(run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds)))
 
 
-def test_a_session_measures_until_nothing_is_left_and_the_next_one_nothing(pretended: Pretended) -> None:
-    outcome = session.measure_session(asked().work, say=print)
-    assert (outcome.turns, outcome.is_whole) == (6, True)
+def test_a_session_measures_until_nothing_is_left_and_the_next_one_nothing(
+    pretended: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, screen = list[str](), io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(session, "seconds_now", lambda: 43.0 * len(pretended.turns))
+    outcome = session.measure_session(asked().work, say=said.append)
+    assert (str(outcome), outcome.is_whole) == ("6 turns in 4 min; nothing is left to measure within the minutes", True)
+    assert_known(Path(__file__).with_name("session.txt"), "\n".join(said))
+    # Where lines can be written over, later turns show their cases in one.
+    assert screen.getvalue() == "\r   …\r" + f"\r  {LONG[:108]}\r{' ' * 110}\r  a case …\r{' ' * 10}\r   …\r" * 5
     assert session.measure_session(asked().work).turns == 0
     assert session.measure_session(asked(rounds=4).work).turns == 2
     # What each turn is told of the machine being quiet is what its own row's turns saw in this session.

@@ -12,12 +12,9 @@ import pytest
 
 from respeed.inputs.machines import load_profile
 from respeed.machine.cpu import usable_cores
-from respeed.machine.process import machine_lock
 from respeed.measure.case import thread_complaint, threads_allowed
-from respeed.measure.order import Order
-from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, contamination
-from respeed.records import Record
+from tests.measure.test_turn import take
 from tests.orders import order_of
 from tests.signals import lines_of
 
@@ -25,8 +22,6 @@ pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
 )
 TORCH = load_profile("torch-1")
-
-
 two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
@@ -35,13 +30,6 @@ needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="
 def _in_a_folder_and_with_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def take(order: Order) -> Record:
-    """The record of a turn that needs one process."""
-    with machine_lock() as lock:
-        (record,) = measure_turn(order, "box", True, lock)
-    return record
 
 
 @two_cores
@@ -67,7 +55,7 @@ def test_two_threads_on_one_core_leave_no_block_that_counts() -> None:
     """Both run, so that their number is right: each block tells how long they waited, and is discarded for it."""
     core = min(os.sched_getaffinity(0))
     order = order_of("openblas-all", threads=2, cpus=(core,), timing=REAL)
-    (one,) = take(replace(order, cases=order.cases[-1:])).results
+    (one,) = take(replace(order, cases=order.cases[-1:]))[0].results
     assert one.blocks or "threads ran, 2 asked" in (one.reason or "")
     for block in one.blocks:
         assert "waited for a core" in contamination(block, 2, math.inf, REAL)
@@ -99,7 +87,7 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
 @two_cores
 def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks() -> None:
     order = order_of("jax-all", threads=2, cpus=tuple(usable_cores())[:2])
-    start, one = lines_of(take(replace(order, cases=order.cases[:1])).path)
+    start, one = lines_of(take(replace(order, cases=order.cases[:1]))[0].path)
     assert (one["status"], one["reason"]) == ("measured", None)
     assert start["backend"]["threads_set"] == 2
     assert start["environment"]["PJRT_NPROC"] == "2"

@@ -1,8 +1,11 @@
 """Turns: what a measuring process leaves, for real; and what happens when one is in trouble, of pretended ones."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +20,7 @@ from respeed.measure import turn
 from respeed.measure.order import Order
 from respeed.measure.turn import measure_turn
 from respeed.records import Record, read_records
+from tests.known import assert_known
 from tests.made import make_lines
 from tests.orders import name_of, order_of
 from tests.signals import hear_all, lines_of, still_run
@@ -26,10 +30,8 @@ COMMAND = [sys.executable, "-m", "respeed.cli", "measure", "--config", "preset=s
 CASES = ["36x64", "64x256", "144x1000", "256x688"]
 # What a shell may say of threads, compilers and letters.
 FOREIGN = {
-    "OMP_NUM_THREADS": "64", "OMP_PROC_BIND": "close", "MKL_NUM_THREADS": "9", "MKL_DYNAMIC": "TRUE",
-    "OPENBLAS_NUM_THREADS": "7", "OPENBLAS_CORETYPE": "Prescott", "KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "0",
-    "NUMBA_DISABLE_JIT": "1", "NUMBA_NUM_THREADS": "5", "PYTHONMALLOC": "debug", "PYTHONUTF8": "0",
-    "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX",
+    "OMP_NUM_THREADS": "64", "OMP_PROC_BIND": "close", "OPENBLAS_NUM_THREADS": "7", "OPENBLAS_CORETYPE": "Prescott",
+    "NUMBA_DISABLE_JIT": "1", "PYTHONMALLOC": "debug", "PYTHONIOENCODING": "ascii", "LC_ALL": "POSIX",
 }  # fmt: skip
 # Stands for a measuring process: tells at once what it would, and at the start or in a case does what a test says.
 WORKER = """#!{python}
@@ -54,6 +56,10 @@ for one in asked:
     tell("case", facts=facts)
 """
 FAILED = dict.fromkeys(CASES, "failed")
+ALIKE = (
+    "backend.library", "backend.threads_set", "environment", "flops", "memory_bytes", "number", "parameters", "parts",
+    "profile", "reason", "schema", "seed", "smoke", "status", "threads:", "timing", "tolerance", "traffic", "workload",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -63,12 +69,24 @@ def _in_a_folder_and_with_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def take(order: Order) -> list[Record]:
+def take(order: Order, watch: Callable[[str], None] = print) -> list[Record]:
     """The records that the turn leaves, as they are read again: they are what it says."""
     with machine_lock() as lock:
-        told = sorted(measure_turn(order, "box", True, lock), key=lambda one: one.path.name)
+        told = sorted(measure_turn(order, "box", True, lock, watch), key=lambda one: one.path.name)
     assert [(one.start, one.results) for one in told] == [(one.start, one.results) for one in read_records(True, "box")]
     return told
+
+
+def facts_of(value: Any, name: str) -> Iterator[str]:
+    """The names of all facts of a line, and the values of those that every machine has alike."""
+    if isinstance(value, dict) and value:
+        for key, one in value.items():
+            yield from facts_of(one, f"{name}.{key}".strip("."))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for one in value:
+            yield from facts_of(one, name)
+    else:
+        yield f"{name}: {value}" if f"{name}:".startswith(ALIKE) else name
 
 
 def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how_and_where(
@@ -77,24 +95,27 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
     preload = {"LD_PRELOAD": "libm.so.6"} if sys.platform == "linux" else {}
     for name, value in (FOREIGN | preload).items():
         monkeypatch.setenv(name, value)
-    order = order_of()
-    (record,) = take(order)
+    order, said = order_of(), list[str]()
+    (record,) = take(order, said.append)
     assert [name_of(one) for one in record.results] == [asked.case.name for asked in order.cases]
+    assert [*map(partial(re.sub, r"[\d.]+ (s|on)", r"N \1"), said)] == [
+        "openblas-1: a process starts, and loads its library", "ready after N s: scipy N on the CPU",
+        *(f"rbm {asked.case.name}" for asked in order.cases),
+    ]  # fmt: skip
     for one in record.results:
         assert one.status == "measured", one.reason
         assert 0 <= max(error for error in one.errors.values() if error is not None) < 1e-4
         assert one.blocks
     # More is in the file than tables need.
-    first, *_ = lines_of(record.path)
-    told = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "4294967295"}
-    assert first["environment"].items() >= (told | preload).items()
-    assert not {"OPENBLAS_CORETYPE", "NUMBA_DISABLE_JIT", "OMP_PROC_BIND"} & first["environment"].keys()
-    assert (first["backend"]["threads_set"], first["backend"]["library"], len(first["affinity"])) == (1, "OpenBLAS", 1)
+    first, result, *_ = lines_of(record.path)
+    assert preload.items() <= first["environment"].items()
+    facts = dict.fromkeys([*facts_of(first, ""), *facts_of(result, "")])
+    told = [fact for fact in facts if not re.search("PRELOAD|joules|attempts", fact)]
+    assert_known(Path(__file__).with_name("facts.txt"), "\n".join(told))
+    assert len(first["affinity"]) == 1
     assert first["threads_proof"]["threads_ran"] in (1, None)
     assert first["ceilings"]["flops_per_second"] > 1e8
     assert first["ceilings"]["bytes_per_second"] > 1e7
-    files = " ".join(library["file"] for library in first["libraries"])
-    assert all(name in files for name in ("numpy", "scipy"))
     assert record.wall_seconds > sum(one.wall_seconds for one in record.results) > 0
 
 
@@ -107,7 +128,11 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
          "the measuring process was killed, perhaps for want of memory", 2),
         # One that says nothing would say nothing again, and one that refuses would refuse again.
         ({"start": "os._exit(3)"}, FAILED, "the measuring process ended with exit code 3", 1),
+        ({"start": "os._exit(0)"}, FAILED, "the measuring process ended with exit code 0", 1),
+        ({"start": "time.sleep(600)"}, FAILED, "said nothing for 0.03 min: stuck", 1),
         ({"start": "tell('not-run', reason='too hot'); sys.exit()"}, dict.fromkeys(CASES, "not-run"), "too hot", 1),
+        ({"64x256": "os.kill(os.getpid(), signal.SIGSEGV)"}, {"64x256": "failed"},
+         "the measuring process ended with SIGSEGV", 2),
         ({"64x256": "lose()"}, {"64x256": "failed"}, "its device is lost", 2),
         (dict.fromkeys(CASES, "lose()"), FAILED | {"256x688": "not-run"}, "its device is lost", 3),
         # What nothing could read again, such as half an operation.
@@ -126,7 +151,8 @@ def test_a_case_that_takes_its_process_or_its_device_down_fails_alone_and_the_ne
     worker.write_text(WORKER.format(python=sys.executable, told=turn.json.dumps(told)))
     worker.chmod(0o755)
     monkeypatch.setattr(turn, "sys", SimpleNamespace(executable=str(worker.resolve())))
-    monkeypatch.setattr(turn, "CPU_MINUTES", 0.03 if "stuck" in reason else 1.0)
+    limit = "START_MINUTES" if "start" in trouble else "CPU_MINUTES"
+    monkeypatch.setattr(turn, limit, 0.03 if "stuck" in reason else 1.0)
     records = take(order)
     results = {name_of(one): one for record in records for one in record.results}
     assert {name: one.status for name, one in results.items()} == dict.fromkeys(CASES, "measured") | failed

@@ -8,13 +8,12 @@ from respeed.analysis.columns import make_frame
 from respeed.analysis.why import make_why
 from respeed.inputs.papers import load_papers
 from respeed.output import layout
+from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
     ALL,
     GPU,
-    GPU_BF16,
     PAPER,
     PAPERS,
-    PROFILES,
     Records,
     case_of,
     claims_frame,
@@ -41,21 +40,6 @@ def why_of(records: Records) -> pd.DataFrame:
 
 def found(records: Records) -> str:
     return layout.find(shown_of(records, why=why_of(records)), PAPER, "box")
-
-
-def test_rows_of_low_precision_are_there_only_where_they_were_measured() -> None:
-    label = PROFILES["gpu-bf16"].label
-    without = table_of(seven(0.1))
-    assert label not in texts_of(without)
-    assert not any(label in note.text for note in without.notes)
-    assert label in texts_of(table_of(seven(0.001, **GPU_BF16)))
-
-
-def test_the_fastest_row_stands_over_the_papers_fastest_with_its_interval() -> None:
-    table = table_of([*seven([0.001, 0.0011] * 4), *seven(0.01, **ALL)])
-    value = table.frame.xs("Fastest here over the paper's GPU", level="label").iloc[0, 0]
-    # 38.6 s were printed; a step of 192 of the million examples takes 1.05 ms.
-    assert (value.text, value.interval[0]) == ("7.07x", "±")
 
 
 def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
@@ -94,6 +78,8 @@ def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_i
         "Not testable here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device. To "
         "test them: ./run respeed measure, on a machine with a GPU."
     ]
+    assert "|" not in to_markdown(table)
+    assert r"\begin" not in to_latex(table)
     # Those with an answer lead.
     claims = claims_frame({"here": "", "says": "Open.", "verdict": "not settled"}, {}, {"machine": "hut", "says": "H"})
     assert [*texts_of(layout.lay_out_claims(shown_of(claims=claims), PAPER))] == ["A second core helps.", "Open."]

@@ -79,17 +79,50 @@ def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_wait
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision: str) -> None:
+    products, reduced = (
+        torch.backends.cuda.matmul,
+        [f"allow_{one}_reduced_precision_reduction" for one in ("bf16", "fp16")],
+    )
+    for name in reduced:
+        setattr(products, name, True)
     made = make("torch", "cuda", precision)
-    products = torch.backends.cuda.matmul
     assert products.allow_tf32 == torch.backends.cudnn.allow_tf32 == (precision == "tf32")
-    if precision in {"bf16", "fp16"}:
-        assert not getattr(products, f"allow_{precision}_reduced_precision_reduction")
-        assert made._adds_itself  # to what is learned, in fp32
+    assert not any(getattr(products, name) for name in reduced)
+    assert (torch.backends.cudnn.benchmark, made._adds_itself) == (True, precision in {"bf16", "fp16"})
+    # cuDNN's own way for the gradient of a 5x5 kernel rounds more.
+    assert {name.partition(" weight")[0] for name in made.looser} == ({"Conv2d 5x5"} if precision == "fp32" else set())
 
 
-def test_a_device_is_told_by_the_address_that_nvml_knows_it_by() -> None:
-    found, reason = energy_counters("cuda", make("torch", "cuda").describe()["pci"])
+def test_a_device_says_what_it_is_and_nvml_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make("torch", "cuda")
+    told = {
+        "package": f"torch {torch.__version__}", "library": f"cuBLAS (CUDA {torch.version.cuda})", "threads_set": 1,
+        "accelerator": "Pretended GPU (no device)", "elementwise": made._elementwise, "graphs": "yes",
+        "multiprocessors": torch.cuda.get_device_properties(0).multi_processor_count, "pci": "00000000:1a:1c.0",
+    }  # fmt: skip
+    assert made.describe() == told
+    assert (made.synchronous, made.graphs, made.fused) == (False, True, made._elementwise == "triton")
+    found, reason = energy_counters("cuda", made.describe()["pci"])
     assert "GPU" in {counter.domain for counter in found}, reason
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    made._why_no_graphs = "no room"
+    assert made.describe() == told | {"library": "hipBLAS (7.2)", "graphs": "no: no room"}
+
+
+def test_tiny_programs_run_plain_and_then_as_graphs_whose_scratch_is_kept() -> None:
+    made, is_plain, kept = make("torch", "cuda"), list[bool](), list[int]()
+
+    def step() -> None:
+        del [torch.ones(2**24, device="cuda") for _ in range(2)][:]  # each a piece of memory by itself
+
+    for how in made.rehearsals():
+        with how:
+            graph = made.captured(step)
+        is_plain.append(graph is step)
+        kept.append(made._graphs.bytes_kept())
+    assert is_plain == [True, False]
+    assert kept[1] - kept[0] == 2 * 4 * 2**24
 
 
 def test_what_torch_holds_and_no_array_uses_is_free() -> None:
@@ -116,10 +149,13 @@ def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatc
 
 def test_a_graph_keeps_what_its_step_works_on() -> None:
     made, out = make("torch", "cuda"), torch.zeros(8, 8, device="cuda")
+    made.sync()
     graph = made.captured(partial(out.copy_, torch.ones(8, 8, device="cuda")))
     another = torch.zeros(8, 8, device="cuda")
     graph()
+    assert made.busy()
     np.testing.assert_array_equal(made.host(out), 1)
+    assert not made.busy()
     np.testing.assert_array_equal(made.host(another), 0)
 
 
@@ -140,8 +176,10 @@ def test_every_graph_of_a_program_is_checked(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_torchs_gradients_are_not_captured_on_rocm(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, done = make("torch", "cuda"), list[int]()
+    made = make("torch", "cuda")
+    step = partial(torch.ones(8, 8, device="cuda").add_, 1.0)
+    assert made.captured(step, by_autograd=True) != step
     monkeypatch.setattr(torch.version, "hip", "7.2")
-    step = partial(done.append, 1)
+    assert made.captured(step) != step
     assert made.captured(step, by_autograd=True) is step
     assert made.why_plain() == "torch's gradients are not captured on ROCm"

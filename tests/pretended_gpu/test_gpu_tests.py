@@ -21,9 +21,7 @@ SOME = ("-m", "gpu and not slow", "-k", f"not (conformance and ({OTHERS}))")
 @pytest.mark.parametrize(
     ("order", "chosen"), [("lazy", SOME), pytest.param("reverse", ("-m", "gpu"), marks=pytest.mark.slow)]
 )
-def test_the_tests_that_need_a_gpu_pass_on_the_pretended_one(
-    order: str, chosen: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_what_needs_a_gpu_passes_on_this(order: str, chosen: tuple[str, ...], tmp_path: Path) -> None:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
     options = ("-q", "-n0", "-ptests.pretended_gpu.plugin", "-pno:cacheprovider", f"--basetemp={tmp_path / 'tests'}")
     done = subprocess.run(

@@ -15,7 +15,7 @@ from respeed.machine import FIELDS, difference, hardware_digits
 from respeed.model import Case
 from respeed.paths import records_folder
 from respeed.records import (
-    Record,
+    Facts,
     Result,
     Start,
     append_line,
@@ -41,7 +41,6 @@ WHOLE = b"".join(
 def read(data: bytes) -> tuple[list[int], list[str]]:
     """The numbers of the results that are read, and what is said of the other lines."""
     record, skipped = parse_file(PLACE, data, False, "here")
-    assert isinstance(record, Record)
     return [result.number for result in record.results], skipped
 
 
@@ -59,6 +58,14 @@ def test_the_path_says_whose_record_it_is() -> None:
     path = new_record("a-box", "gpu_2", True, FIRST_DAY).relative_to(records_folder(True))
     record, _ = parse_file(path, json.dumps(make_lines(profile="gpu_2", smoke=True)[0]).encode() + b"\n", True, "here")
     assert (is_file_of_machine(path), record.machine, record.profile) == (True, "a-box", "gpu_2")
+    assert not is_file_of_machine(Path("A", *path.parts[1:])) | is_file_of_machine(Path("a", "A", path.name))
+
+
+def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
+    for model in Facts.__subclasses__():
+        others = [(name, field) for name, field in model.model_fields.items() if not field.is_required()]
+        found = {name: field.get_default(call_default_factory=True) for name, field in others}
+        assert {name: value for name, value in found.items() if value} == ({"attempts": 1} if model is Result else {})
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,7 @@ def test_the_path_says_whose_record_it_is() -> None:
     [
         ('{"schema": 4}', "has schema 4, this version of respeed reads 5"),
         ('{"schema": 5, "more": NaN}', "is damaged"),
+        (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
         ('{"schema": 5, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
         (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
@@ -132,10 +140,12 @@ def test_a_description_that_is_damaged_is_said_once_and_written_anew(
 
 
 def test_where_no_record_can_be_used_one_line_ends_it() -> None:
-    write_lines(*make_lines())
-    record_paths(False)[0].write_bytes(b"{")
-    with pytest.raises(UserError, match="results/records: the one record cannot be used; the lines above say why"):
-        list(read_machines(False))
+    for what in ("the one record", "none of the 2 records can"):
+        write_lines(*make_lines())
+        for path in record_paths(False):
+            path.write_bytes(b"{")
+        with pytest.raises(UserError, match=f"results/records: {what}.* be used; the lines above say why"):
+            list(read_machines(False))
     write_box("other")
     assert {machine: len(records) for machine, records in read_machines(False)} == {"other": 2}
 

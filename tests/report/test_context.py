@@ -9,7 +9,6 @@ from respeed import output
 from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables, load_shown
 from respeed.report.context import make_context
-from respeed.text import format_number
 from tests.made import write_machines
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -20,7 +19,7 @@ def context_of(machine: str | None = None) -> dict[str, Any]:
     return make_context(load_shown(smoke=False, machine=machine, papers=["raina2009"]))
 
 
-def test_what_work_costs_is_its_seconds_at_the_price_of_the_machine_and_who_says_so(
+def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_machines(2)
@@ -30,10 +29,6 @@ def test_what_work_costs_is_its_seconds_at_the_price_of_the_machine_and_who_says
     monkeypatch.setattr(output, "notes_shown", lambda: told | {"box-02": Notes("box-02")})
     context = context_of()
     machines, cost = context["machines"]
-    ((_, ((_, _, values),)),) = cost["parts"][0]["groups"]
-    # A million examples, 192 at once, of 0.1 s.
-    assert values[0]["text"] == f"{format_number(4 * 0.1 * 1e6 / 192 / 3600)} USD"
-    assert values[2]["text"] == ""
     assert [machines["title"], cost["title"]] == ["Machines beside one another", "What it costs"]
     assert context["date"] == [2026, 2, 3]
     assert "4 USD an hour (a bill, 2026-11-01)" in json.dumps(context["facts"])

@@ -58,5 +58,4 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
             ET.parse(path)
     text = " ".join(page.extract_text() for page in PdfReader("report/report.pdf").pages)
     assert "#let $x_1^2$ \\input{x} %&" in " ".join(text.split())
-    # Two rows of one label are told apart.
     assert all(f"({profile})" in "".join(text.split()) for profile in ("evil", "other"))

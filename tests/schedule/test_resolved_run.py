@@ -1,8 +1,12 @@
 """A configuration, resolved: which machine measures what, what is asked of Slurm, the file that measuring leaves, and
 the last lines of a run."""
 
+import logging
 import os
+import re
 import shutil
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,14 +14,18 @@ from typing import Any
 
 import pytest
 
+from respeed.cli import main
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes
-from respeed.schedule import rows, work
+from respeed.inputs.reader import mistakes_of
+from respeed.paths import ROOT, hold_folder
+from respeed.schedule import rows, work, workflow
 from respeed.schedule import run as runs
-from respeed.schedule.run import Run, announce, resolve_run, say_what_came_out
-from respeed.schedule.workflow import failure, may_measure
-from tests.made import write_machines
+from respeed.schedule.run import Run, announce, resolve_run, say_farewell, say_what_came_out
+from respeed.schedule.workflow import FailedJobs, begin, check_executor, fail, failure, start, succeed
+from tests.known import assert_known
+from tests.made import make_lines, write_lines, write_machines
 from tests.schedule.measured import PAPERS, PROFILES, record_of_turn, write
 
 RBM = {"experiments": "rbm", "machine": "box", "papers": "raina2009"}
@@ -55,30 +63,35 @@ def test_a_cluster_measures_all_machines_that_have_slurm_or_the_one_that_is_name
         resolve_run({"cluster": True, "machine": "c"})
 
 
-def test_on_its_node_a_machine_is_told_its_name_and_to_measure_as_long_as_its_job_lasts() -> None:
-    run = on_nodes(seed=3)
-    assert run.how_to_measure("b") == ["--budget", "6min", "--config", "seed=3", 'machine="b"', "cluster=false"]
-    assert [*run.stamps] == ["a", "b"]
-    assert "its job finds out what is left" in announce(run)
-
-
-def test_a_run_for_a_report_alone_measures_nothing() -> None:
-    assert may_measure(["snakemake", "all", "-n"])
-    for words in (("pdf",), ("report", "--cores", "all"), ("--report", "mine.html")):
-        assert not may_measure(["snakemake", *words])
+def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws of stamps and of the last lines follow; here is every word of three runs."""
+    monkeypatch.setattr(runs, "why_denied", lambda case: "not allowed" if case.name != "576x1024" else None)
+    write_machines(6, rounds=1)
+    write_machines(1, rounds=1, smoke=True)
+    lines = []
+    for known in (
+        resolve_run(RBM | {"profiles": "openblas-1", "machine": "box-03"}),
+        resolve_run(RBM | {"profiles": "openblas-1,openblas-1", "preset": "smoke", "seed": 3}),
+        on_nodes(seed=3),
+    ):
+        lines.append(f"{known.machine}: {known.results} {known.document} {known.front_page}\n{announce(known)}")
+        lines += [f"settings {known.settings}", f"shown {known.shown}", f"measure {known.how_to_measure('b')}"]
+        lines += [one for one in known.sources if "/hardware/" not in one]
+    text = re.sub("-([a-z]{4}.jsonl|[0-9a-f]{12})$", "-....", "\n".join(lines), flags=re.MULTILINE)
+    assert_known(Path(__file__).with_name("runs.txt"), text.replace(os.path.relpath(ROOT), "ROOT"))
 
 
 # The file that measuring leaves.
 
 
-def measured(number: int = 0, **settings: str) -> Run:
+def measured(number: int = 0, came_out: Any = 1.0, **settings: str) -> Run:
     """A run of one row, of which so many turns were measured."""
     asked = {"profiles": "openblas-1", "preset": "smoke"} | RBM | settings
     for place in range(number):
         run = resolve_run(asked)
         turn = run.plan().next_turn()
         assert turn is not None
-        write(record_of_turn(turn, run.work, lambda *_: 1.0, place, smoke=True))
+        write(record_of_turn(turn, run.work, lambda *_: came_out, place, smoke=True))
     return resolve_run(asked)
 
 
@@ -134,14 +147,11 @@ def test_a_node_is_asked_again_where_what_was_said_or_a_file_of_what_people_writ
 def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     came_out: float | str, line: str, is_failed: bool
 ) -> None:
-    run = resolve_run(RBM | {"profiles": "openblas-1", "preset": "smoke"})
-    turn = run.plan().next_turn()
-    assert turn is not None
-    write(record_of_turn(turn, run.work, lambda *_: came_out, 0, smoke=True))
-    said: list[str] = []
+    run, said = measured(1, came_out), list[str]()
     assert say_what_came_out(run, said.append) == is_failed
     assert said[-1].startswith(line.format(case=run.work.wanted[0].case.name))
     assert said[-1].endswith("; and 1 more; ./run respeed status shows where") == is_failed
+    assert main(["status", "--config", *run.settings]) == is_failed
 
 
 @pytest.mark.parametrize(
@@ -175,17 +185,98 @@ def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: py
     assert "not enough" not in announce(replace(run, config=replace(short, preset=replace(short.preset, minutes=600))))
 
 
-def test_a_dry_run_says_what_the_times_of_a_table_should_add_up_to_by_what_its_rows_have_reached(
-    monkeypatch: pytest.MonkeyPatch,
+# What Snakemake calls.
+
+
+def snakemake(tasks: int = 0, **facts: Any) -> Any:
+    """Snakemake's workflow object, of a run with so much to do."""
+    dag = type("Dag", (), {"targetjobs": [True], "__len__": lambda _: tasks})()
+    common = SimpleNamespace(common_settings=SimpleNamespace(non_local_exec=facts.pop("elsewhere", False)))
+    said = {"executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag} | facts
+    return SimpleNamespace(**said)
+
+
+def test_a_cluster_is_measured_by_its_jobs_and_a_machine_by_none() -> None:
+    here, there = resolve_run(RBM), on_nodes()
+    assert mistakes_of(lambda: check_executor(here, snakemake())) == []
+    assert mistakes_of(lambda: check_executor(there, snakemake(elsewhere=True))) == []
+    (line,) = mistakes_of(lambda: check_executor(there, snakemake()))
+    assert line == "cluster: true measures through Slurm: add --profile profiles/slurm, or say cluster: false"
+    (line,) = mistakes_of(lambda: check_executor(here, snakemake(elsewhere=True)))
+    assert line == "jobs on a cluster need to know which machine they measure; use --profile profiles/slurm"
+
+
+def test_a_run_begins_with_what_it_will_measure_or_with_the_one_line_of_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At 10 GB/s: 1 MB of the case that was measured, and 20 GB of each of the three others."""
-    run = resolve_run(RBM | {"machine": "box-00", "profiles": "torch-1,openblas-1"})
-    counts = {one.key: (1e9, 2e10) for one in run.work.wanted}
-    monkeypatch.setattr(runs, "count_cases", lambda cases: counts)
-    assert "should add up" not in announce(run)
-    write_machines(1)
-    seconds = 1e6 / 192 * (1e6 + 3 * 2e10) / 1e10
-    assert f"its times should add up to at least {seconds / 3600:.2f} h (torch-1)\n" in announce(run)
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--cores", "all"])
+    monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
+    asked: dict[str, Any] = RBM | {"profiles": "openblas-1", "preset": "smoke"}
+    begin(snakemake(), config := dict(asked))
+    assert capsys.readouterr().err.startswith(
+        "respeed: box, preset smoke: 1 round of everything\n  raina2009 rbm: 4 of 4"
+    )
+    assert (config["front"], capsys.readouterr().err) == ("results/smoke/front.html", "")
+    monkeypatch.setattr(workflow, "interrupt_when_stopped", lambda: None)
+    start(begin(snakemake(is_main_process=False), dict(asked)), snakemake())
+    assert "another run is at work" in mistakes_of(lambda: hold_folder(True))[0]
+    assert capsys.readouterr().err == ""
+    write_lines(*make_lines(smoke=True))
+    for wrong, line in (({"seed": -1}, "--config: seed: must be"), ({}, "results/smoke/records/box was measured on")):
+        with pytest.raises(SystemExit, match="2"):
+            begin(snakemake(), asked | wrong)
+        (said,) = capsys.readouterr().err.splitlines()
+        assert said.startswith(f"respeed: {line}")
+
+
+@pytest.mark.parametrize(
+    ("came_out", "command", "facts", "code"),
+    [
+        ("wrong", "all", {}, 1), (1.0, "all", {}, 0), ("wrong", "all", {"tasks": 1}, 0),
+        ("wrong", "pdf", {}, 1), ("wrong", "report", {}, 1), ("wrong", "--report=mine.html", {}, 1),
+        *(("wrong", "all", facts, 0) for facts in ({"dryrun": True}, {"executor_plugin": None}, {"dag": None})),
+    ],
+)  # fmt: skip
+def test_a_run_that_had_nothing_to_do_or_is_done_ends_with_1_if_anything_was_wrong(
+    came_out: Any, command: str, facts: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    run = measured(1, came_out=came_out)
+    monkeypatch.setattr(sys, "argv", ["snakemake", command])
+    codes = [0]
+    monkeypatch.setattr(os, "_exit", codes.append)
+    workflow._end_idle(run, snakemake(**facts))
+    assert codes[-1] == code
+    with pytest.raises(SystemExit, match="1") if (came_out, command) == ("wrong", "all") else nullcontext():
+        succeed(run)
+
+
+def test_the_last_lines_name_the_report_and_its_page_unless_the_page_is_an_earlier_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = measured(1)
+    for name, second in (("report/smoke.pdf", 1), ("results/smoke/tables/cells.csv", 2), ("report/smoke.html", 2)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+        os.utime(name, (second, second))
+    for page in (", for a browser report/smoke.html", ""):
+        assert not say_farewell(run)
+        said = f"the report is report/smoke.pdf{page}; tables are in results/smoke/tables"
+        assert capsys.readouterr().err.splitlines() == [f"respeed: {said}", "respeed: box: 4 cells measured"]
+        os.utime("report/smoke.html", (1, 1))
+
+
+def test_a_run_that_fails_on_a_cluster_names_the_machines_that_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+    for machine, left in (("a", "a, b"), ("b", "b")):
+        fail(on_nodes())
+        said = f"not all was measured on {left}; nothing is lost, and the same command resumes the run once jobs run"
+        assert capsys.readouterr().err == f"respeed: {said}\n"
+        stamp = Path(on_nodes().stamps[machine])
+        stamp.parent.mkdir(parents=True)
+        stamp.touch()
+    for run in (on_nodes(), resolve_run(RBM)):
+        fail(run)
+    assert not say_farewell(on_nodes())
+    assert capsys.readouterr().err == ""
 
 
 def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Path) -> None:
@@ -200,3 +291,13 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     line = failure(refused, ["results/smoke/logs/box/asked-0"], [str(log)])
     said = "respeed: box: Slurm refuses its jobs: invalid partition; look at slurm: in workflow/machines/box.yaml"
     assert line == said
+
+
+def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs, event = FailedJobs(), SimpleNamespace(value="job_error")
+    for facts in (
+        {"event": event, "rule_msg": "it ended"}, {"event": event, "rule_msg": "it ended"}, {"event": event},
+        {"event": event, "rule_msg": "it broke", "output": ["a", "b"]}, {"rule_msg": "no job's"},
+    ):  # fmt: skip
+        jobs.emit(logging.makeLogRecord(facts))
+    assert capsys.readouterr().err == "respeed: no : it ended\nrespeed: no a, b: it broke\n"

@@ -35,6 +35,7 @@ def of(**keys: Any) -> Profile:
         (SERVER, of(cpus="1, 5-6"), 2, (1, 6)),
         (SERVER | {"cpu_quota": 2.5}, of(), 2, (0, 1)),
         (HYBRID, of(), 3, (0, 2, 4)),
+        (SERVER | {"core_cpus": [[6, 7], [2, 3], [0, 1]]}, of(threads=2), 2, (2, 6)),
         # Bound to none: an accelerator's, and where the system binds nobody.
         (SERVER, load_profile("gpu"), 1, ()),
         (MAC, of(), 10, ()),
@@ -95,9 +96,11 @@ def test_every_machine_has_the_rows_of_the_library_that_its_scipy_computes_with(
 )
 def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(cores: int, counts: list[int]) -> None:
     steps = climb(Row(load_profile("openblas-all"), cores, tuple(range(cores))))
-    assert [(row.threads, row.cpus, row.profile.name) for row in steps] == [
-        (count, tuple(range(count)), f"openblas-all-t{count}") for count in counts
+    assert [(row.threads, row.cpus, row.profile.name, row.profile.label) for row in steps] == [
+        (count, tuple(range(count)), f"openblas-all-t{count}", f"OpenBLAS, {count} thread{'s' * (count > 1)}")
+        for count in counts
     ]
+    assert [one.threads for one in climb(Row(load_profile("openblas-all"), cores, ()))] == counts
     assert [row.profile.architecture == "single-cpu" for row in steps] == [count == 1 for count in counts]
     assert all(row.profile.ladder for row in steps)
 
@@ -164,6 +167,7 @@ def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_devic
     assert tried(packages=[torch, other], **no) == ("too old", 4)
     assert tried("cpu") == (None, 4)
     assert tried(backend="program", **no) == ("too old", 5)
+    assert (rows.probe_device("torch", "cuda", anew=True), tried(**no)) == (no, ("too old", 6))
 
 
 @pytest.mark.parametrize(

@@ -133,17 +133,6 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     assert "Another name" in table(copy, "raina2009/rbm")
 
 
-@pytest.mark.slow
-def test_the_pdf_target_measures_nothing_even_when_rounds_are_missing_or_stale(copy: Project) -> None:
-    next((copy.folder / "results/smoke/records").glob("*/torch-1/*.jsonl")).unlink()
-    copy.edit("config.yaml", "smoke: {rounds: 1, most: 1", "smoke: {rounds: 2, most: 2")
-    (copy.folder / "report/smoke.pdf").unlink()
-    before = copy.records()
-    assert "turn 1" not in copy.snakemake("pdf", *SMOKE, "papers=raina2009").stdout
-    assert copy.records() == before
-    assert (copy.folder / "report/smoke.pdf").exists()
-
-
 def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_command_goes_on(
     project: Project,
 ) -> None:

@@ -1,15 +1,18 @@
 """The operations and bytes of a step, which rates, rooflines and memory's share follow from: for every workload the sum
-as a person writes it down for its "odd" case."""
+as a person writes it down. And what each says of itself."""
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from respeed.errors import NotMeasurable
-from respeed.inputs.registry import workloads
+from respeed.inputs.registry import backends, runs, workloads
 from respeed.model import Case
 from respeed.workloads import make_workload
-from tests.conformance.programs import case_of
+from tests.conformance.programs import ODD, Place, at, build, case_of, make, places
+from tests.known import assert_known
 
 # A product of all three, and the numbers of a matrix of weights.
 V, H, B = 181, 193, 163
@@ -90,12 +93,67 @@ def test_a_step_counts_what_a_person_writes_down(name: str) -> None:
     assert workload.traffic_bytes() == pytest.approx(4 * numbers, abs=0.6)
 
 
+def counts_of(case: Case) -> tuple[float | None, float, float]:
+    workload = make_workload(case)
+    return workload.flops(), workload.traffic_bytes(), workload.memory_bytes()
+
+
 def test_options_count_where_they_move_more() -> None:
-    added = make_workload(case_of("matmul", "odd", alpha=0.8, beta=0.4))
-    assert (added.flops(), added.memory_bytes()) == (COUNTS["matmul"][0], 4 * COUNTS["matmul"][1])
-    assert added.traffic_bytes() == 4 * (COUNTS["matmul"][1] + 181 * 163)
-    said = make_workload(Case("said", "program", {"program": {"paper": "", "command": ["true"]}, "flops": 7}))
-    assert said.flops() == 7
+    flops, numbers = COUNTS["matmul"]
+    added = counts_of(case_of("matmul", "odd", alpha=0.8, beta=0.4))
+    assert added == (flops, 4 * (numbers + 181 * 163), 4 * numbers)
+    assert counts_of(Case("said", "program", {"program": {}, "flops": 7})) == (7, 0, 0)
+    # Replicas count as often as there are; a mini-batch of 2 x 31 examples is one of 31 for each.
+    one, two = (counts_of(case_of("data_parallel", "odd", batch=31 * n, replicas=n)) for n in (1, 2))
+    assert two == tuple(2 * count for count in one)
+    # 4 mini-batches, parameters and changes; units and errors of 31 examples.
+    assert one[2] == 4 * (4 * 31 * 53 + 2 * (54 * 37 + 38 * 7) + 2 * 31 * (37 + 7))
+    several = case_of("convnet_replicas", "smoke", batch=8, replicas=2)
+    alone = {name: value for name, value in several.parameters.items() if name != "replicas"}
+    flops, traffic, memory = counts_of(Case("alone", "convnet", {**alone, "batch": 4}))
+    assert counts_of(several) == (flops and 2 * flops, 2 * traffic, memory)
+
+
+def memory_of(some: Any) -> dict[int, int]:
+    if isinstance(some, list | tuple):
+        return {where: count for one in some for where, count in memory_of(one).items()}
+    is_sparse = "sparse" in str(getattr(some, "layout", ""))
+    whole = (some.values(), some.crow_indices(), some.col_indices()) if is_sparse else (some,)
+    rooms = [one.untyped_storage() for one in whole if hasattr(one, "data_ptr")]
+    return {room.data_ptr(): room.nbytes() for room in rooms}
+
+
+# They count what a step takes besides, or have arrays elsewhere.
+OTHERS = {"convnet", "convnet_replicas", "data_parallel", "patches", "copies"}
+
+
+@at([case for case in ODD if case.workload not in OTHERS], places("fp32", on="cpu", of=["torch"]))
+def test_the_memory_that_is_counted_is_that_of_a_programs_arrays(place: Place, case: Case) -> None:
+    program = build(make(*place), case)
+    kept = sum(memory_of([*vars(program.arrays).values()]).values())
+    assert program.workload.memory_bytes() == pytest.approx(kept, rel=4e-3)
+
+
+SAID = ("captured", "whole_pass", "by_autograd", "one_thread", "state", "cycled", "handed_on", "read", "threads")
+
+
+def said() -> str:
+    lines = [f"{name}: {' '.join(facts.devices)}" for name, facts in backends().items()]
+    for name, facts in workloads().items():
+        every = {of: [one for one in its.precisions if runs(name, of, one)] for of, its in backends().items()}
+        where = [f"{of} {' '.join(some)}" for of, some in every.items() if some]
+        made = make_workload(case_of(name, "smoke"))
+        takes = [f"{key}: {kind}" for key, kind in facts.parameters.items()]
+        usual = {key: getattr(type(made), key) for key in facts.options}
+        takes += [f"{key}: {facts.options[key]}, else {value!r}" for key, value in usual.items() if not callable(value)]
+        says = {key: value for key in SAID if name != "convnet" and (value := getattr(made, key))}
+        says |= {"products": facts.products, "allocates": facts.allocates}
+        lines += [f"{name}: {', '.join(where)}\n    {'; '.join(takes)}\n    {says}"]
+    return "\n".join([*lines, ""])
+
+
+def test_every_workload_runs_where_it_did_takes_what_it_did_and_says_so() -> None:
+    assert_known(Path(__file__).with_name("facts.txt"), said())
 
 
 @pytest.mark.parametrize(("side", "patch", "stride"), [(10, 4, 3), (9, 4, 3), (4, 8, 2)])

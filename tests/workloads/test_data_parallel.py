@@ -1,19 +1,20 @@
-"""Data-parallel training does what one replica with the whole mini-batch would do. Replicas are processes: each on a
-core of its own, and all end where one fails."""
+"""Data-parallel training does what one replica with the whole mini-batch would do. Replicas are processes."""
 
-import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
+import torch
 
-from respeed.errors import NotMeasurable
+from respeed.backends import _replica
 from respeed.measure.case import TOLERANCE
-from respeed.measure.timing import difference, take_snapshot
-from respeed.workloads._replicas import end_all
+from respeed.workloads import _replicas
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.data_parallel import ConvnetReplicas, DataParallel
 from tests.backends.ranks import Wrong
@@ -26,7 +27,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of 
 @pytest.fixture(scope="module", autouse=True)
 def _none_left() -> Iterator[None]:
     yield
-    end_all()
+    _replicas.end_all()
 
 
 @pytest.mark.parametrize("replicas", [2, pytest.param(3, marks=pytest.mark.slow)])
@@ -50,9 +51,36 @@ def test_a_replica_that_goes_its_own_way_is_seen(how: str, seen: str) -> None:
     assert largest_error(program.check()[seen]) > TOLERANCE["fp32"]
 
 
-def test_more_replicas_than_cores_are_said_so() -> None:
-    with pytest.raises(NotMeasurable, match="needs 3 cores, has 2"):
-        make("torch", threads=2).build(DataParallel(**SIZES | {"replicas": 3}), 5)
+def test_replicas_have_a_core_or_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    for count, device, reason in (
+        (2, "cpu", None), (3, "cpu", "needs 3 cores, has 2"), (1, "mps", "torch.distributed has no library for mps"),
+        (4, "cuda", None), (5, "cuda", "needs 5 GPUs, has 4"), (1, "cuda:1", None),
+        (2, "cuda:1", "needs 2 GPUs, and this row uses one, cuda:1"),
+    ):  # fmt: skip
+        assert _replicas.why_not(count, device, threads=2) == reason
+
+
+def test_a_replica_takes_the_gpu_of_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_replica, "make_backend", makes := Mock(return_value=Mock(device="cpu")))
+    monkeypatch.setattr(_replica, "distributed", group := Mock(**{"is_initialized.side_effect": [False, True]}))
+    for count, device, own in ((2, "cuda", "cuda:1"), (1, "cuda:0", "cuda:0")):
+        _replica.Replica(1).join(count, "/there", device, "fp32")
+        makes.assert_called_with("torch", device=own, precision="fp32", threads=1, seed=1)
+    group.init_process_group.assert_called_once_with("nccl", "file:///there/meeting", _replica.TIMEOUT, 2, 1)
+    assert (group.all_reduce.call_count, group.destroy_process_group.call_count) == (1, 1)
+
+
+def test_replicas_that_do_not_answer_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    (ours, theirs), process, replicas = Pipe(), Mock(), object.__new__(_replicas.Replicas)
+    monkeypatch.setattr(_replicas, "_processes", {ours: process})
+    monkeypatch.setattr(_replicas, "LONGEST_ORDER_SECONDS", 0.01)
+    replicas.pids = (7,)
+    with pytest.raises(RuntimeError, match=r"^no replica answered in 0 s$"):
+        replicas.ask("step", 5)
+    assert theirs.recv() == ("step", (5,))
+    assert [name for name, *_ in process.method_calls] == ["kill", "wait"]
+    assert (ours.closed, _replicas._processes) == (True, {})
 
 
 @linux
@@ -60,39 +88,22 @@ def test_each_has_a_core_of_its_own_and_none_is_reached_from_elsewhere() -> None
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("needs two cores")
-    pids = make("torch", threads=2).build(DataParallel(**SIZES), 5).arrays.helpers
+    program = make("torch", threads=2).build(DataParallel(**SIZES), 5)
+    pids = program.arrays.helpers
     assert [os.sched_getaffinity(pid) for pid in pids] == [{cpu} for cpu in allowed[:2]]
     for pid in pids:
+        os.kill(pid, signal.SIGINT)  # as from the keyboard: the parent ends them
+        its = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+        assert its.items() <= psutil.Process(pid).environ().items()
         for connection in psutil.Process(pid).net_connections("inet"):
             assert connection.laddr.ip in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-
-
-@linux
-def test_a_block_counts_the_replicas_that_ran_and_not_that_they_wait_for_one_another() -> None:
-    workload = DataParallel(**SIZES | {"visible": 784, "hidden": 500, "batch": 600})
-    program = steps(make("torch", threads=2).build(workload, 5), 1)
-    ran = []
-    for _ in range(5):
-        before = take_snapshot(program.arrays.helpers)
-        steps(program, 10)
-        seen = difference(before, take_snapshot(program.arrays.helpers))
-        ran.append(seen["threads_ran"])
-    # The process that asks has steps so short to wait for that it may be seen at work as well.
-    assert min(ran) in (2, 3)
-    assert seen["run_delay_seconds"] is None
+    program.step()
 
 
 # The last ones, since new replicas take seconds to start.
-@pytest.mark.parametrize(("how", "told"), [("fail", "rank 1 has had enough"), ("end", "a replica failed: ")])
+@pytest.mark.parametrize(("how", "told"), [("fail", "ValueError: rank 1 has had enough"), ("end", "")])
 def test_replicas_of_which_one_fails_are_ended_and_the_next_program_has_others(how: str, told: str) -> None:
     program = make("torch", threads=2).build(Wrong(**SIZES, how=how), 5)
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=f"^a replica failed: {told}"):
         program.step()
-    assert all(map(is_gone, program.arrays.helpers))
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether it has ended, if perhaps nobody has asked for its exit code."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    return True
+    assert not any(map(psutil.pid_exists, program.arrays.helpers))

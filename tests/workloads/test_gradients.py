@@ -89,25 +89,10 @@ def test_cost_and_gradient_of_a_training_set_fit_one_another(backend: str) -> No
     torch.testing.assert_close(after["cost"][0], cost(before["W"], before["b"]))
 
 
-ODD = {name: dict(case_of(name, "odd").parameters) for name in ("mlp", "dbn", "sda", "rbm_pcd")}
-PLANTED: list[tuple[str, dict[str, Any]]] = [
-    ("mlp", {"weight_decay": 0.2}), ("mlp", {"activation": "tanh"}), ("sda", {"corruption": 0.2}),
-    ("rbm_pcd", {"gibbs": 2}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "change"), PLANTED)
-def test_the_check_sees_another_parameter(name: str, change: dict[str, Any]) -> None:
-    program = build("numpy", name, ODD[name] | change, "fp32")
-    program.step()
-    program.workload = make_workload(Case("odd", name, ODD[name]))
-    assert not max(map(largest_error, program.check().values())) <= TOLERANCE["fp32"]
-
-
 @pytest.mark.parametrize("name", ["dbn", "sda"])
 @pytest.mark.parametrize("order", ["123", "1023"])
 def test_the_check_sees_a_part_that_is_left_out_or_comes_too_early(name: str, order: str) -> None:
-    program = build("numpy", name, ODD[name], "fp32")
+    program = build("numpy", name, dict(case_of(name, "odd").parameters), "fp32")
     for place in order:
         list(program.parts.values())[int(place)]()
     assert not max(map(largest_error, program.check().values())) <= 10 * TOLERANCE["fp32"]
@@ -131,7 +116,6 @@ def test_an_inverses_matrix_is_well_conditioned_and_one_that_was_changed_or_roun
     inverse = Inverse(size=300)
     A = inverse.arrays(np.random.default_rng(5))["A"]
     assert np.linalg.cond(A) < 3
-    assert (np.abs(A).argmax(axis=0) != np.arange(300)).mean() > 0.9  # rows must be exchanged
 
     def errors(**seen: np.ndarray) -> list[bool]:
         pairs = inverse.check(SimpleNamespace(A=A), SimpleNamespace(**seen))

@@ -8,10 +8,12 @@ import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from respeed.backends import make_backend
 from respeed.errors import UserError, WrongResult
@@ -29,7 +31,6 @@ from tests.orders import order_of
 
 EXAMPLE = ROOT / "docs/three-loops"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
-OUT = {"file": "out", "like": "like.txt"}
 FILES = {"like.txt": "1 2, 3", "other": "1 2 4", "near": "1.02 2\n3", "one": "1", "words": "1 two 3", "script": "1"}
 
 
@@ -64,32 +65,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "loops"
 
 
-ONCE = "[ -e ran ] || echo 1 2 3 > out; touch ran"
-WRONG: dict[str, tuple[list[str], dict[str, Any], str, str]] = {
-    "not built": (["./gone"], {}, "not-run", "there is no ./gone in workflow/papers/loops; the paper's program must"),
-    "not installed": (["no-such-program"], {}, "not-run", "there is no no-such-program on the PATH"),
-    "no executable": (["./like.txt"], {}, "failed", "./like.txt cannot be run: Permission denied"),
-    "exit code": (["sh", "-c", "echo no n given; exit 1"], {}, "failed", "ended with exit code 1: no n given"),
-    "crash": (["sh", "-c", "kill -6 $$"], {}, "failed", "ended with signal 6 (Aborted)"),
-    "a pipe": (["mkfifo", "out"], OUT, "failed", "out, which is checked, is no plain"),
-    "endless": (["sleep", "9"], {}, "failed", "had not ended after 0.5 s"),
-    "talks for ever": (["yes"], {}, "failed", "yes printed more than 1 MB"),
-    "nothing found": (["echo", "done"], {"time_pattern": "took (.*) s"}, "failed", "nothing that matches time_pattern"),
-    "not a number": (["echo", "nan"], {"time_pattern": "(.*)"}, "failed", "printed 'nan' as its time: no number above"),
-    "other unit": (["echo", "99"], {"time_pattern": "(.*)"}, "wrong", "printed 99 s as its time, and took "),
-    "hard pattern": (["echo", "a" * 25 + "b"], {"time_pattern": "(a+)+$"}, "failed", "takes more than 0.1 s to look"),
-    "no file": (["true"], OUT, "failed", "out, which is checked, cannot be read: No"),
-    "once": (["sh", "-c", ONCE], OUT, "failed", "out, which is checked, cannot be read: No"),
-    "fewer": (["cp", "{paper}/one", "out"], OUT, "wrong", "out has 1 numbers, like"),
-    "others": (["cp", "{paper}/other", "out"], OUT, "wrong", "out is off by 0.33 of"),
-    "built anew": (["sh", "-c", "echo >> $0", "{paper}/script"], {}, "wrong", "was changed while it was measured"),
-}  # fmt: skip
+WRONG = yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_program_that_does_not_do_what_it_should_has_no_time_and_a_reason_in_one_line(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_goes_wrong_has_a_reason(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "PATTERN_SECONDS", 0.1)
     monkeypatch.setattr(program, "TIMEOUT_SECONDS", 0.5 if name == "endless" else 20)
     command, said, status, reason = WRONG[name]
@@ -156,9 +136,7 @@ def all_gone(pids: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_nothing_that_a_run_started_goes_on_when_its_case_has_ended(
-    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_a_run_started_outlives_it(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "TIMEOUT_SECONDS", 1)
     facts = measured(*PYTHON, f"{CHILD}\n{ENDS[name]}", str(folder / "pids"))
     assert facts["status"] == ("measured" if name == "ends well" else "failed")
@@ -186,13 +164,46 @@ def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed
     assert all_gone(folder / "pids")
 
 
-def test_a_program_that_takes_more_cpus_than_its_row_has_no_time() -> None:
-    runner = program.Runner(program.Program(program={"paper": "", "command": ["true"]}), 1, "fp32", seed=1)
-    runner._runs.append(program.Run("", 1.04, 0.0))
+def runner_of(*command: str, device: str = "cpu", **said: Any) -> Any:
+    commands = {"gpu" if device != "cpu" else "multi-cpu": [*command], "single-cpu": ["gone"]}
+    whole = program.Program(program={"paper": "", "command": commands, **said}, n=3)
+    row = SimpleNamespace(architecture=next(iter(commands)), device=device)
+    return program.Runner(whole.on_row(row), 2, "fp32", seed=1)
+
+
+def test_runs_of_a_block_are_summed_and_those_that_take_more_cpus_than_the_row_has_no_time() -> None:
+    runner, nan = runner_of("true"), float("nan")
+    runner._runs += [program.Run("", 99, 99.0), program.Run("", 1.0, 0.25), program.Run("", 3.2, 0.5)]
+    assert (runner.own_seconds(2, 2.0), runner.run_seconds) == (2.0, 1.0)
+    runner._runs += [program.Run("", 0.0, 2.0)]
     assert runner.own_seconds(1, 1.0) == 1.0
-    runner._runs.append(program.Run("", 1.3, 0.0))
-    with pytest.raises(WrongResult, match=r"took the time of 1\.3 CPUs, 1 asked"):
-        runner.own_seconds(1, 1.0)
+    assert runner.happened() == {"run_delay_seconds": 2.75, "threads_ran": None, "minor_faults": 0}
+    assert runner.happened()["run_delay_seconds"] == 0
+    runner._runs += [program.Run("", 0.0, nan), program.Run("", 4.0, 0.0)]
+    assert (runner.own_seconds(2, 2.0), runner.happened()["run_delay_seconds"]) == (2.0, None)
+    runner._runs += [program.Run("", 3.0, 0.0), program.Run("", 2.0, 0.0)]
+    with pytest.raises(WrongResult, match=r"^took the time of 2\.5 CPUs, 2 asked$"):
+        runner.own_seconds(2, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "each"), [("seconds", 1.0), ("milliseconds", 1e-3), ("microseconds", 1e-6), ("", 1.0)]
+)
+def test_times_that_runs_print_are_summed_in_their_unit(unit: str, each: float) -> None:
+    runner = runner_of("true", time_pattern="^took (.*)$", **{"time_unit": unit} if unit else {})
+    runner._runs += [program.Run("first\ntook 2.5\nlast", 0.0, 0.5), program.Run("took 1.6", 0.0, 0.5)]
+    assert runner.own_seconds(2, 4.0 * each) == pytest.approx(4.1 * each)
+    assert runner.happened()["run_delay_seconds"] is None  # it may have waited before what it timed
+
+
+def test_on_a_gpu_a_program_has_its_own_command_the_kind_of_its_device_and_as_many_threads_as_it_likes() -> None:
+    runner = runner_of("sh", "-c", "echo $0 $CUDA_VISIBLE_DEVICES >&2; pwd", "{device}", device="cuda:1")
+    runner.step()
+    assert runner._runs[0].printed.split()[:3] == ["cuda", "1", runner.scratch]
+    runner._runs += [program.Run("", 99.0, 0.0)]
+    assert runner.own_seconds(2, 2.0) == 2.0
+    runner.close()
+    assert not Path(runner.scratch).exists()
 
 
 def test_a_program_sees_the_device_of_its_row_alone_and_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,11 @@
-"""Programs that move memory, also on some of a row's threads alone: every element counts, wherever a share ends; and
-the large random inputs that they read."""
+"""Programs that move memory, also on some of a row's threads alone, and the large random inputs that they read."""
 
 import os
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from respeed.errors import NotMeasurable
 from respeed.measure.timing import difference, seconds_now, take_snapshot
 from respeed.model import Case
 from respeed.workloads.arrays import Drawn, chunks
+from respeed.workloads.vector_sum import on_host
 from tests.conformance.programs import build, is_right, make
 
 BOTH = pytest.mark.parametrize("backend", ["numpy", "torch"])
@@ -23,9 +24,7 @@ SUMS += [("vector_sum_copied", {"memory": "pageable"}), ("memory_copy", {})]
 @BOTH
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("workload", "more"), SUMS)
-def test_vectors_of_any_length_agree_with_float64(
-    backend: str, threads: int, workload: str, more: dict[str, Any]
-) -> None:
+def test_vectors_of_any_length_are_right(backend: str, threads: int, workload: str, more: dict[str, Any]) -> None:
     for length in (1, 1025, 2**21 + 12347):
         assert is_right(build(make(backend, threads=threads), Case("sum", workload, {"length": length, **more})))
 
@@ -46,9 +45,7 @@ def threads_ran(program: Any) -> int:
 @pytest.mark.skipif(not TELLS, reason="this kernel does not tell which threads ran")
 @BOTH
 @pytest.mark.parametrize(("name", "sizes"), LIMITED)
-def test_one_thread_of_two_is_one_thread_and_afterwards_there_are_two_again(
-    backend: str, name: str, sizes: dict[str, int]
-) -> None:
+def test_one_thread_of_two_is_one_and_then_there_are_two_again(backend: str, name: str, sizes: dict[str, int]) -> None:
     made = make(backend, threads=2)
     for threads in (1, 2, 1):
         assert threads_ran(build(made, Case("threads", name, {**sizes, "threads": threads}))) == threads
@@ -65,10 +62,13 @@ def test_a_small_step_wakes_all_threads_where_it_is_spread(backend: str) -> None
     assert [threads_ran(build(made, case)) for case in cases] == [1, 2]
 
 
+def test_only_nvidias_devices_use_pinned_memory_of_the_host() -> None:
+    with pytest.raises(NotMeasurable, match="torch has no pinned memory for cpu"):
+        on_host(torch.ones(2), "pinned")
+
+
 @given(st.lists(st.integers(1, 70), min_size=2, max_size=3), st.floats(-4, 4), st.floats(-4, 4), st.integers(0, 2**31))
-def test_a_drawn_array_has_the_same_values_in_every_precision(
-    shape: list[int], low: float, high: float, seed: int
-) -> None:
+def test_draws_are_the_same_in_every_precision(shape: list[int], low: float, high: float, seed: int) -> None:
     drawn = Drawn(np.random.default_rng(seed), shape, low, high)
     single, double = np.asarray(drawn), np.asarray(drawn, np.float64)
     assert (single.itemsize, double.itemsize) == (4, 8)

@@ -40,7 +40,7 @@ from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_c
 from respeed.schedule.work import count_cases, papers_shown
 from respeed.text import NOTHING
 
-# Neither success nor a mistake: the time is up, and the same command goes on (EX_TEMPFAIL of sysexits.h).
+# Neither success nor a mistake: the time is up, and the same command resumes the run (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")

@@ -53,9 +53,9 @@ def examine() -> int:
     name = load_config().machine or machine_slug()
     findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
     rows = [(subject, found, advice or "–") for subject, found, advice in findings]
-    print(f"{name}\n\n{tabulate(rows, ['looked at', 'found', 'do'], disable_numparse=True)}\n")
+    print(f"{name}\n\n{tabulate(rows, ['looked at', 'found', 'do'])}\n")
     headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
-    print(f"{tabulate(_profiles(), headers, disable_numparse=True)}\n")
+    print(f"{tabulate(_profiles(), headers)}\n")
     if not any(finding.advice for finding in findings):
         print("fit to measure")
         return 0

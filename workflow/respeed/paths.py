@@ -71,8 +71,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON, whole or not at all; raise ValueError for numbers that JSON cannot hold (NaN, infinity)."""
-    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    """Write `data` as JSON, whole or not at all."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 @contextlib.contextmanager

@@ -75,7 +75,7 @@ class Profile:
     threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
     precision: str
     cpus: Annotated[str, BeforeValidator(_read_cpus)] | None = None
-    requires: Requires = field(default_factory=Requires, hash=False)
+    requires: Requires = field(default_factory=Requires)
     optional: bool = False
     # A row of a ladder of threads has no file: it is made from another row, for the tables that ask for a ladder.
     ladder: SkipJsonSchema[bool] = False
@@ -173,7 +173,7 @@ class Notes:
     name: SkipJsonSchema[str]
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
-    slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = field(default=None, hash=False)
+    slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = None
 
 
 def _read_notes(name: str, path: Path) -> Notes:

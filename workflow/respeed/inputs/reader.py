@@ -301,7 +301,7 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
     place: Place = ()
     for part in error["loc"]:
         # If a value may have several forms, pydantic's place also names the form that it tried.
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list | tuple) and isinstance(part, int)):
+        if isinstance(part, int) or (isinstance(data, dict) and part in data):
             place, data = (*place, part), data[part]
     match error["type"]:
         case "missing":

@@ -156,9 +156,8 @@ def _read_groups(read: Callable[[Path], float]) -> list[float]:
     group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
     found = []
     for folder in (group, *group.parents):
-        if folder.is_relative_to(GROUPS):
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                found.append(read(folder))
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            found.append(read(folder))
     return found
 
 

@@ -205,8 +205,7 @@ def warm_up(
         elapsed = seconds_now() - began
         is_slow = median > protocol.block_seconds
         agreed = is_slow or abs(median - previous) <= protocol.warmup_agreement * median
-        is_over = elapsed >= max(protocol.warmup_cap_seconds, 4 * median)
-        if is_slow or is_over or (agreed and elapsed >= protocol.warmup_seconds):
+        if is_slow or elapsed >= protocol.warmup_cap_seconds or (agreed and elapsed >= protocol.warmup_seconds):
             return Warmup(agreed, median, steps, elapsed)
         previous = median
 

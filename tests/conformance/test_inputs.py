@@ -1,0 +1,95 @@
+"""The workloads' own cases: counts, the numbers that they compute on, torch's operations, and what checks compare.
+
+Records of two versions compare if these stay. ./run python -m tests.conformance.test_inputs writes `inputs.txt` anew.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from respeed.backends.torch import TorchOnCpu
+from respeed.inputs.registry import runs
+from respeed.model import Case
+from respeed.workloads import make_workload
+from respeed.workloads.arrays import Zeros
+from tests.conformance.programs import ODD, build, case_of, make, name_of, steps
+
+KNOWN = Path(__file__).with_name("inputs.txt")
+# The steps of these run in other processes, or not without an accelerator.
+ELSEWHERE = {"copies", "data_parallel", "convnet_replicas", "program"}
+# A net that learns, and one of each kind of layers that only differentiates.
+NETS = [case_of("convnet", "smoke"), case_of("convnet", "odd", network="resnet18", gradients="parameters-and-images")]
+FACTS = [
+    "learned", "state", "cycled", "handed_on", "frameworks", "precisions", "products", "allocates", "one_thread",
+    "by_autograd", "captured", "whole_pass", "read", "threads",
+]  # fmt: skip
+CASES = [*(case for case in ODD if case.workload != "convnet"), *NETS]
+# A number that was computed, and may be off in its last digits elsewhere.
+COMPUTED = re.compile(r"-?\d\.\d+e[-+]\d\d")
+
+
+def facts_of(case: Case) -> Iterator[str]:
+    """Yield the case's counts, every array that it draws, and every comparison of its check."""
+    one = make_workload(case)
+    yield f"flops {one.flops() or 0:.0f}, traffic {one.traffic_bytes():.0f}, memory {one.memory_bytes():.0f}"
+    facts = {name: getattr(one, name) for name in FACTS} | {name: round(part, 6) for name, part in one.parts().items()}
+    yield from (f"{name} {value}" for name, value in facts.items() if value and len(str(value)) < 200)
+    for name, array in one.arrays(np.random.default_rng(1)).items():
+        yield f"{name}: {array.shape}" if isinstance(array, Zeros) else f"{name}: {described(array)}"
+    if case.workload not in ELSEWHERE:
+        if runs(case.workload, "torch", "fp32"):
+            here, elsewhere = (operations(case, in_pieces) for in_pieces in (True, False))
+            yield f"torch: {here}" + f"; on an accelerator: {elsewhere}" * (here != elsewhere)
+        framework = "numpy" if runs(case.workload, "numpy", "fp32") else "torch"
+        for name, (found, expected, *size) in steps(build(make(framework), case), 1).check().items():
+            assert np.shape(found) == np.shape(expected)
+            yield f"{name} = {described(expected)}" + (f" over {size[0]:.3e}" if size else "")
+
+
+def operations(case: Case, in_pieces: bool) -> str:
+    """Return torch's operations in two steps and before, and how many of each where no rounding decides that."""
+    made, counted = TorchOnCpu("fp32", 1, 1), Counted()
+    made.in_pieces = in_pieces
+    with torch.backends.cudnn.flags(allow_tf32=in_pieces), counted:
+        steps(build(made, case), 2)
+    is_known = not case.workload.startswith("sparse_p")
+    return ", ".join(f"{name} {count}" if is_known else name for name, count in sorted(counted.names.items()))
+
+
+class Counted(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names = Counter[str]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.update([] if func.is_view else [func.overloadpacket.__name__])
+        return func(*args, **(kwargs or {}))
+
+
+def described(given: Any) -> str:
+    array = np.asarray(given)
+    values = array.view(array.real.dtype)
+    numbers = [values.min(), values.max(), values.mean(dtype=float), values.flat[0]]
+    kind = "" if array.dtype in (np.float32, np.float64) else f"{array.dtype} "
+    return f"{kind}{array.shape} " + " ".join(f"{number:.3e}" for number in numbers if values.any())
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_ones(case: Case) -> None:
+    known = dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text(), re.DOTALL | re.MULTILINE))
+    now, before = "\n".join(facts_of(case)), known[name_of(case)]
+    assert COMPUTED.sub("#", now).splitlines() == COMPUTED.sub("#", before).splitlines()
+    for mine, theirs in zip(now.splitlines(), before.splitlines(), strict=True):
+        numbers, right = ([float(number) for number in COMPUTED.findall(line)] for line in (mine, theirs))
+        assert numbers == pytest.approx(right, rel=1e-3, abs=1e-8), mine
+
+
+if __name__ == "__main__":
+    KNOWN.write_text("".join(f"== {name_of(case)}\n" + "\n".join(facts_of(case)) + "\n\n" for case in CASES))

@@ -1,0 +1,149 @@
+"""Machines that are made up whole, of files, drivers and programs: all that doctor says of one, and its description.
+The folder `pretended` has the machines, and what is said of them."""
+
+import contextlib
+import io
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace as Made
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from respeed import doctor, machine
+from respeed.errors import NotMeasurable
+from respeed.inputs import machines
+from respeed.machine import cpu, devices, process
+from respeed.measure import timing
+from respeed.schedule import rows
+from tests.known import assert_known
+
+HERE = Path(__file__).parent / "pretended"
+PROFILES = ("cpu-bf16", "gpu", "gpu-bf16", "gpu-jax", "mkl-1", "mkl-all", "openblas-1", "torch-1", "torch-all", "tpu")
+# Our own process, a device, its address, and which of its clocks and temperatures are asked for (nvml.h).
+OWN, GPU, PCI = 4242, "a device", "00000000:41:00.0"
+WHICH = {"DeviceGetClockInfo": [1], "DeviceGetMaxClockInfo": [1], "DeviceGetTemperature": [0]}
+MACHINES = yaml.safe_load((HERE / "machines.yaml").read_text())
+ANOTHER = MACHINES.pop("another")
+
+
+def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> None:
+    """Make this process take that machine, whose files lie in a folder, for its own."""
+    files = {f"hardware/{name}.yaml": machines.PROFILE_FILES.path(name).read_text() for name in PROFILES}
+    files["hardware/two.yaml"] = files["hardware/torch-all.yaml"].replace(": all\n", ": 2\ncpus: 1, 2\n")
+    files["hardware/apple.yaml"] = files["hardware/gpu.yaml"].replace("cuda\n", "mps\n")
+    for name, text in (files | made["files"]).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    for module, name in (
+        (cpu, "SYS"), (machine, "MACHINE_ID"), (devices, "POWERCAP"), (process, "GROUPS"), (process, "MEMBERSHIP"),
+        (timing, "_CPUS"),
+    ):  # fmt: skip
+        patch.setattr(module, name, root / str(getattr(module, name)).lstrip("/"))
+    drivers = {kind: [f"{root}{path}" for path in paths] for kind, paths in devices.DRIVERS.items()}
+    patch.setattr(devices, "DRIVERS", drivers)
+    patch.setattr(cpu, "Path", lambda path: root / path.lstrip("/"))
+    for name, text in made["system"].items():
+        patch.setattr(platform, name, lambda text=text: text)
+    patch.setattr(os, "sched_getaffinity", lambda pid: made["allowed"], raising=False)
+    if made["allowed"] is None:
+        patch.delattr(os, "sched_getaffinity")
+    patch.setattr(os, "cpu_count", lambda: 4)
+    patch.setattr(os, "getpid", lambda: OWN)
+    for module in (cpu, machine):
+        patch.setattr(module, "output_of", lambda *words: made["commands"].get(" ".join(words), ""))
+    for module in (doctor, machine):
+        patch.setattr(module, "scipy_library", lambda: made["blas"])
+    patch.setattr(platform, "python_version", lambda: made["packages"]["python"])
+    patch.setattr(metadata, "version", lambda name: made["packages"].get(name) or metadata.distribution("none").version)
+    patch.setattr(rows, "importlib", Made(util=Made(find_spec=made["packages"].get)))
+    patch.setattr(doctor, "load_config", lambda: Made(machine=made["machine"]))
+    patch.setattr(doctor, "PROFILE_FILES", replace(machines.PROFILE_FILES, folder=root / "hardware"))
+    patch.setattr(machines, "MACHINE_FILES", replace(machines.MACHINE_FILES, folder=root / "machines"))
+    pretend_programs(made, patch)
+    pretend_devices(made, patch)
+
+
+def pretend_programs(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
+    """Let psutil tell of programs, whose shares are counted from the first look on, of memory and of power."""
+    looks = iter([False, True])
+
+    def look(facts: list[str]) -> Iterator[Made]:
+        counts = next(looks)
+        for name, percent in made["programs"].items():
+            told = {"cpu_percent": percent if counts else 0.0, "name": name}
+            yield Made(pid=OWN if name == "doctor" else 1, info={fact: told[fact] for fact in facts})
+
+    free, swapped = (2**30 * one for one in made["memory"])
+    patch.setattr(psutil, "process_iter", look)
+    patch.setattr(psutil, "cpu_count", lambda logical: 4 if logical else made["physical"])
+    patch.setattr(psutil, "virtual_memory", lambda: Made(total=2**34, available=free))
+    patch.setattr(psutil, "Process", lambda: Made(memory_info=lambda: Made(rss=7)))
+    patch.setattr(psutil, "swap_memory", lambda: Made(used=swapped))
+    patch.setattr(psutil, "cpu_times_percent", lambda interval: Made(**made["times"]))
+    patch.setattr(psutil, "sensors_battery", lambda: made["battery"] and Made(**made["battery"]), raising=False)
+
+
+def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
+    """Let NVIDIA's driver, a trial of each device, and the reference probe tell what that machine's do."""
+    found = {("DeviceGetCount",): made["gpus"], ("DeviceGetHandleByPciBusId", PCI.encode()): GPU}
+    found |= {("DeviceGetHandleByIndex", index): GPU for index in range(made["gpus"])}
+    answers = json.loads(json.dumps([*made["nvml"].items()]), object_hook=lambda keys: Made(**keys))
+    found |= {(name, *([GPU] * name.startswith("Device")), *WHICH.get(name, ())): answer for name, answer in answers}
+    opened: list[bool] = []
+    ask = {f"nvml{name}": lambda *asked, name=name: opened[0] and found[name, *asked] for name, *_ in found}
+    ask["nvmlInit"] = lambda: opened.append(True)
+    patch.setitem(sys.modules, "pynvml", Made(**ask) if made["gpus"] else None)
+
+    def try_device(backend: str, device: str, *, anew: bool) -> Any:
+        assert anew
+        return made["trials"][backend]
+
+    def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Any:
+        assert (name, device, precision, threads) == ("numpy", "cpu", "fp32", len(cpu.usable_cores()))
+        if isinstance(made["ran"], str):
+            raise NotMeasurable(made["ran"])
+
+    probe = Made(seconds=iter([0.01] * (200 - made["slow"]) + [0.0126] * made["slow"]).__next__)
+    patch.setattr(rows, "probe_device", lambda backend, device: made["trials"].get(backend, {}))
+    patch.setattr(doctor, "probe_device", try_device)
+    patch.setattr(doctor, "who_measures", lambda: None)
+    patch.setattr(doctor, "make_backend", make_backend)
+    patch.setattr(doctor, "make_bench", lambda backend: (Made(probe=probe), {"threads_ran": made["ran"]}))
+
+
+def told_of(name: str, root: Path) -> str:
+    """What is said of a machine, with "/" for the folder of its files, and columns as narrow as can be."""
+    cpu.cpu_model.cache_clear()
+    devices.accelerator_names.cache_clear()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+        pretend(MACHINES[name], root, patch)
+        print(f"exit code {doctor.examine()}\n")
+        facts = machine.describe_machine()
+        print(*(f"{name}: {fact!r}" for name, fact in facts.items()), machine.machine_slug(), sep="\n")
+        print(*(machine.difference({field: value}, facts) for field, value in ANOTHER.items()), sep="\n")
+        print(f"throttled: {timing.take_snapshot().counts | {'minor_faults': 0}}, bytes free: {process.memory_free()}")
+        print(f"missing: {[*map(devices.missing_device, ('cpu', 'cuda:1', 'xpu', 'mps', 'tpu'))]}")
+        for device, pci in (("cpu", None), ("cuda:1", PCI), ("cuda", None), ("cuda", PCI[:-1]), ("xpu", PCI)):
+            counters, why_not = devices.energy_counters(device, pci)
+            joules = [(one.domain, one.read(), one.wraps_at) for one in counters]
+            print(f"{device} at {pci}: {devices.clock_reader(device, pci)()}, {joules} {why_not}")
+    cpu.cpu_model.cache_clear()
+    devices.accelerator_names.cache_clear()
+    return re.sub(r"(?<=  ) +|(?<=---)-+", "", printed.getvalue().replace(f"{root}/", "/"))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_doctor_says_what_it_looked_at_and_what_to_do_and_a_description_what_the_machine_is(
+    name: str, tmp_path: Path
+) -> None:
+    assert_known(HERE / f"{name}.txt", told_of(name, tmp_path))

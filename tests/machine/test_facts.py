@@ -1,0 +1,78 @@
+"""Facts of a machine, one by one: a counter of energy, files and folders, a commit, lists of CPUs."""
+
+import hashlib
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from respeed.machine.cpu import choice_as_text, parse_list, show_list
+from respeed.machine.devices import MOST_WATTS, EnergyCounter
+from respeed.machine.process import output_of, private_folder
+from respeed.machine.software import checksums, files_of, source_commit
+
+
+def test_a_counter_that_begins_anew_says_what_was_used_and_one_that_may_have_gone_round_unseen_nothing() -> None:
+    range_ = 65532.610987
+    of_package, of_gpu = (EnergyCounter("any", float, wraps_at).between for wraps_at in (range_, None))
+    assert of_package(range_ - 1, 2.0, 1.0) == pytest.approx(3.0)
+    assert of_gpu(4.0, 5.0, 1e9) == of_package(1.0, 2.0, range_ / MOST_WATTS * 0.99) == 1.0
+    assert math.isnan(of_gpu(5.0, 4.0, 1.0))
+    assert math.isnan(of_package(1.0, 2.0, range_ / MOST_WATTS))
+
+
+def test_a_folder_of_our_own_is_open_to_no_other_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert private_folder("kept") == private_folder("kept") == tmp_path / "respeed/kept"
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
+
+
+def test_a_command_speaks_english_and_one_that_fails_or_is_not_there_says_nothing() -> None:
+    assert output_of("sh", "-c", "echo $LC_ALL; echo more >&2") == "C"
+    assert output_of("sh", "-c", "echo no; exit 1") == output_of("no-such-program") == ""
+
+
+def test_of_a_command_the_program_and_words_that_begin_with_the_papers_folder_are_files(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a")
+    (tmp_path / "data").mkdir()
+    there = {"{paper}/run": tmp_path / "run", "{paper}/data": tmp_path / "data", "{paper}/gone": None}
+    assert files_of(["./run", "run", *there], tmp_path) == {"./run": tmp_path / "run", **there}
+    assert files_of(["sh", "./run"], tmp_path) == {"sh": Path(shutil.which("sh") or "")}
+    assert files_of(["no-such-program"], tmp_path) == {"no-such-program": None}
+    a, b = (hashlib.sha256(letter).hexdigest() for letter in (b"a", b"b"))
+    assert checksums(["./run", *there], tmp_path) == {"./run": a, "{paper}/run": a}
+    (tmp_path / "run").write_text("b")
+    assert checksums(["./run"], tmp_path) == {"./run": b}
+
+
+def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is(tmp_path: Path) -> None:
+    """Git would write its index anew: whoever is killed then leaves its lock, and nobody can commit any more."""
+    assert source_commit(tmp_path) == "unknown"
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    file = tmp_path / "file"
+    file.write_text("text")
+    git("init")
+    git("add", "file")
+    git("commit", "-m", "first")
+    os.utime(file, (1, 1))  # of another time, and the same
+    index = tmp_path / ".git/index"
+    before = index.read_bytes()
+    commit = source_commit(tmp_path)
+    assert len(commit) == 12
+    assert index.read_bytes() == before
+    file.write_text("another")
+    assert source_commit(tmp_path) == f"{commit}+changes"
+
+
+def test_a_profile_may_list_cpus_in_three_ways_and_anything_else_is_no_list() -> None:
+    assert (show_list({8, 0, 2, 1}), parse_list("0-2, 8")) == ("0-2, 8", (0, 1, 2, 8))
+    assert (choice_as_text("8,0-3"), choice_as_text([1, 0]), choice_as_text(3)) == ("0-3, 8", "0-1", "3")
+    for odd in ("", "a", "3-1", "0-", "-1", "0,,1", "0-999999", "1.5", [], [True]):
+        assert choice_as_text(odd) is None
