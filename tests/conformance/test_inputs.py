@@ -84,6 +84,8 @@ def described(given: Any) -> str:
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_ones(case: Case) -> None:
     known = dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text(), re.DOTALL | re.MULTILINE))
+    if name_of(case) not in known:
+        pytest.skip("nothing is known of it yet: ./run python -m tests.conformance.test_inputs writes it down")
     now, before = "\n".join(facts_of(case)), known[name_of(case)]
     assert COMPUTED.sub("#", now).splitlines() == COMPUTED.sub("#", before).splitlines()
     for mine, theirs in zip(now.splitlines(), before.splitlines(), strict=True):
