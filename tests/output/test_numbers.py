@@ -24,7 +24,6 @@ def test_a_measured_number_carries_its_interval(
 ) -> None:
     assert measured_value(value, low, high) == Value(shown, interval)
     assert measured_value(value, low, high, unit="x") == Value(f"{shown}x", interval)
-    assert measured_value(value, low, high, bare=True) == Value(shown)
     assert measured_value(None, low, high) == measured_value(math.nan, low, high) == Value()
     assert measured_time(2.0, 1.98, 2.02) == Value("2.00 s", "±1 %")
 

@@ -1,4 +1,4 @@
-"""respeed: published speedup tables, re-run on your hardware. CONTRIBUTING.md has the words and the layers."""
+"""respeed: published speedup tables, re-run on your hardware. CONTRIBUTING.md explains its terms and layers."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.Data
 
 
 def load_rounds(folder: str | Path = "results/tables") -> "pandas.DataFrame":
-    """Return the rounds of a run, a row for each round of a case; every statistic is derived from them."""
+    """Return the table of a run's rounds: a line for each round of a case. All statistics are derived from it."""
     from respeed.analysis.columns import load_table
 
     return load_table("rounds", Path(folder))

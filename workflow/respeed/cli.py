@@ -1,4 +1,4 @@
-"""The command line: build the parser, import the function of the command, and print a mistake as one line."""
+"""The command line: build the parser, import the command's function, and print a user's mistake in one line."""
 
 import argparse
 import importlib
@@ -19,8 +19,9 @@ PARTS = ("tables", "figures", "pdf")
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    The code is 0 if all is well, 1 if the command found a fault, 2 for a mistake of the user, which is printed as one
-    line. Without `arguments`, the arguments of this process are used, and signals interrupt it.
+    The code is 0 if all is well, 1 if the command found a fault, 130 if it was interrupted, and 2 after a mistake of
+    the user or an error of the system, which is printed in one line. Without `arguments`, this process's own are used,
+    and signals interrupt the command.
     """
     if arguments is None:
         interrupt_when_stopped()
@@ -56,7 +57,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that reports a mistake in one line, with the nearest allowed word and without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UserError with the message after the name of the command."""
+        """Raise UserError; its text is the name of the command and then the message."""
         raise UserError(": ".join([*self.prog.split()[1:], message]))
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
@@ -68,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 class Command(NamedTuple):
     """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
 
-    A command without a help text is not listed: only rules and respeed itself call it.
+    A command without a help text is not listed: only respeed itself calls it.
     """
 
     function: str
@@ -182,8 +183,8 @@ COMMANDS = {
 def build_parser() -> Parser:
     """Build the parser of all commands.
 
-    The module of a command is imported only when it runs, so that `respeed measure` does not load Seaborn, nor `check`
-    pandas.
+    A command's module is imported only when the command runs, so that `respeed measure` does not load Seaborn, and
+    `respeed check` does not load pandas.
     """
     parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")

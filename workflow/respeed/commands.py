@@ -50,10 +50,10 @@ def measure(
     budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, only: Sequence[str],
     profiles: Sequence[str], rounds: int | None, config: Sequence[str],
 ) -> int:  # fmt: skip
-    """Measure, turn after turn, the cells that are asked for and not measured yet.
+    """Measure the cells that are asked for and not measured yet.
 
-    The exit code is 1 if a cell failed or was wrong. Snakemake's rules pass a `stamp`: an empty file that is written
-    when no cell is left; until then the exit code is 75.
+    The exit code is 1 if a cell failed or had a wrong result. Snakemake's rules pass a `stamp`: if no cell is left,
+    this empty file is written and the exit code is 0; otherwise the exit code is 75.
     """
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
     wait_seconds = None if wait is None else parse_duration(wait, "--wait")
@@ -88,10 +88,10 @@ def measure(
 
 @contextlib.contextmanager
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """Yield a function that prints a line to the screen and, if there is one, into the file.
+    """Yield a function that prints a line on the screen and, if there is a `path`, appends the line to that file.
 
     A user's mistake is written into the file as well: on a cluster, nobody sees the screen. Raises UserError if the
-    system refuses to write the file.
+    file cannot be written.
     """
 
     def write(text: str) -> None:
@@ -130,10 +130,10 @@ STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_r
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
     """Print how much is measured, and what a run with these settings would measure.
 
-    First comes a line for each table of each `machine`, by default of all machines with records; last comes the outcome
-    of the cells that were asked for on this machine. The exit code is 1 if one of these failed.
+    For each `machine`, by default for all machines with records, print a line for each table. Last comes the outcome
+    of the cells that are asked for on this machine; the exit code is 1 if one of these cells failed.
 
-    Raises UserError if a run would refuse to measure, because its machine's name belongs to another machine.
+    Raises UserError if a run would refuse to measure because records of another machine have this machine's name.
     """
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
     there, lines, machines = recorded_machines(run.smoke), list[str](), dict[str, Any]()
@@ -156,13 +156,13 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
 
 
 def _check_recorded(machine: str, there: Collection[str]) -> None:
-    """Raise UserError unless the machine is one of those that have records."""
+    """Raise UserError if the machine is not in `there`, the machines that have records."""
     if machine not in there:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
 
 
 def _count_cells(run: Run, machine: str) -> pd.DataFrame:
-    """Count the cells of each table of a machine by state, with the time of the last measurement."""
+    """Count a machine's cells by table and state, and add the time at which each table was last measured."""
     description, table = read_description(machine, run.smoke), ["paper", "experiment"]
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
@@ -178,7 +178,7 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
 def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | None, as_json: bool) -> None:
     """Print each claim with the published number, ours, and the verdict; then how precise the numbers are.
 
-    With `on` or `cpu`, names of data sheets, print instead the numbers that bounds alone predict.
+    With `on` or `cpu`, the names of data sheets, print instead the numbers that bounds alone predict (see `_predict`).
     """
     there = recorded_machines(smoke)
     if machine:
@@ -201,7 +201,7 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
 
 
 def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
-    """Print predictions of claims for a GPU over a CPU, or else over the CPU of a machine at its measured rates."""
+    """Print predictions of claims for the GPU `on` over the CPU `cpu`, or else over the measured CPU of `machine`."""
     gpus, cpus, is_here = load_datasheets("gpu"), load_datasheets("cpu"), machine in recorded_machines(False)
     no_cpu = [] if is_here and not cpu else unknown("--cpu: no data sheet of a CPU", cpu, cpus)
     for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
@@ -218,7 +218,7 @@ def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
 
 
 def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:
-    """Print how the number of a cell was made; of each such cell, if papers or algorithms share the name.
+    """Print how the number of each cell with this name was made; papers and algorithms may share a name.
 
     Raises UserError if there is no such cell, or no record of the machine.
     """
@@ -244,7 +244,7 @@ def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
 
 
 # The functions that build each part of a report. Each imports libraries that the others do not need, such as Seaborn or
-# Typst. The page of all tables comes with the figures, which it contains.
+# Typst. The page of all tables is built with the figures, since the page contains them.
 BUILDERS = {
     "tables": ("respeed.output:build_tables",),
     "figures": ("respeed.figures:build_figures", "respeed.output:build_page"),
@@ -257,8 +257,8 @@ WHOLE = ("tables", "figures", "pdf")
 def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
 
-    With `only`, build one of these parts from the files that exist, or the reviewer's page and the tables behind it.
-    Print the path of the PDF, or of that page.
+    With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
+    Print the path of the PDF or of the reviewer's page.
     """
     for builder in chain.from_iterable(BUILDERS[part] for part in ([only] if only else WHOLE)):
         module, _, function = builder.partition(":")

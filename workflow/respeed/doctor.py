@@ -21,7 +21,7 @@ from respeed.protocol import REAL, quiet_probe
 from respeed.schedule.rows import find_rows, probe_device
 from respeed.text import counted
 
-# A process that takes more than this of one core while we look will take it while we measure.
+# A process that takes more than this share of a core while we look will probably take as much while we measure.
 BUSY_SHARE = 0.05
 # Steal time above this share of the cores shows that the host gives them to others.
 STEAL_SHARE = 0.01
@@ -35,7 +35,7 @@ MAX_SLOW_SHARE = 0.2
 
 
 class Finding(NamedTuple):
-    """One thing that was examined; `advice` is empty if nothing needs to be done."""
+    """One `subject` that was examined, and what was `found`; `advice` is empty if nothing needs to be done."""
 
     subject: str
     found: str
@@ -48,7 +48,7 @@ def examine() -> int:
     Returns
     -------
     int
-        The exit code: 1 if the machine is not fit to measure.
+        The exit code: 1 if there is any advice, otherwise 0.
     """
     name = load_config().machine or machine_slug()
     findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
@@ -96,7 +96,7 @@ def _memory() -> Iterator[Finding]:
 
 
 def _programs() -> Iterator[Finding]:
-    """Watch for a second which other programs run, and how much of our time the host gives to others."""
+    """Watch for a second which other programs are busy, and what share of our CPU time the host gives to others."""
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
     steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
@@ -109,7 +109,7 @@ def _programs() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
-    """Yield the driver's facts of NVIDIA's devices, and the outcome of a short trial of each kind of row."""
+    """Yield the driver's facts of NVIDIA's devices, and whether each backend computes rightly on each device."""
     for facts in device_facts():
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
         limit, usual = (facts.get(key, 0.0) for key in ("power_limit_watts", "default_power_limit_watts"))
@@ -125,7 +125,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _lock_and_steadiness() -> Iterator[Finding]:
-    """Time the reference probe for a second and count threads, unless that would disturb another measurement."""
+    """Time the reference probe and count the threads that run, unless another measurement is running."""
     if holder := who_measures():
         yield Finding("respeed", f"another measurement is running: {holder}", "wait for it")
         return
@@ -147,7 +147,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
 
 
 def _profiles() -> list[list[str]]:
-    """Return a row for every profile: whether it applies here, with threads and CPUs, or why not."""
+    """Return a line for every profile: whether this machine can run it, and its threads and CPUs, or why not."""
     profiles = PROFILE_FILES.load_all(chosen=())
     rows, why_not = find_rows(profiles)
     lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]

@@ -1,4 +1,4 @@
-"""Errors that a user can correct, each with a message of one line: wrong input, and what the system refuses."""
+"""Errors whose message is one line: a user's mistakes, what the system refuses, and why a case has no time."""
 
 import difflib
 import errno
@@ -27,7 +27,7 @@ class NotMeasurable(Exception):
 
 
 class WrongResult(Exception):
-    """A wrong result, or one that another number of threads computed than was asked for: no time is shown."""
+    """A result that is wrong, or was computed by more or fewer threads than asked for; its time is not shown."""
 
 
 class ProgramFailed(Exception):
@@ -35,9 +35,9 @@ class ProgramFailed(Exception):
 
 
 def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
-    """Return the end of an error line about an unknown name: the nearest allowed name, and all of them.
+    """Return the end of an error line about an unknown name: the nearest allowed name, and all allowed names.
 
-    `meant` lists the names that are meant by a word which happens to resemble others.
+    `meant` lists, by word, the names to suggest for a word that happens to resemble other names.
     """
     names = [str(name) for name in allowed]
     if meant and word in meant:
@@ -54,5 +54,5 @@ def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:
 
 
 def is_of_the_disk(error: BaseException) -> bool:
-    """Return whether the disk is the cause of an error, such as a full one."""
+    """Return whether the disk, for instance a full disk, is the cause of an error."""
     return isinstance(error, OSError) and error.errno in DISK

@@ -1,8 +1,8 @@
-"""Files that people write and exchange: respeed check, new, export and import.
+"""Commands for files that people write and exchange: respeed check, new, export and import.
 
-Records are exchanged as a zip file or a folder, in the layout of a folder of records. They may come from a stranger:
-all are checked before anything is written, no file that is here is written over, and the size of an unpacked zip file
-is bounded.
+Records are exchanged as a zip file or a folder, laid out like results/records. As they may come from a stranger, all
+records are checked before anything is written, no existing file is overwritten, and the unpacked size of a zip file is
+bounded.
 """
 
 import contextlib
@@ -59,20 +59,21 @@ MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
 Files = dict[PurePosixPath, bytes]
-# In a zip file, beside a machine's records: the last lines that its runs printed. An import skips this file.
+# A file beside a machine's records in a zip file: the last lines that its runs printed. An import skips the file.
 LOG, MOST_LINES = "log.txt", 300
 NO_RECORDS = "has no records; measure first, or give a file that export wrote"
 
 
 def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
-    """Write the records of a machine, or of all, to a zip file, whole or not at all, and print its contents.
+    """Write the records of `machine`, or of all machines, to a zip file, and print how many records it has.
 
-    The same files make the same bytes. A file that import would refuse is left out, with a message.
+    The zip file is written completely or not at all. The same files make the same bytes. A file that import would
+    refuse is left out, with a message.
 
     Raises
     ------
     UserError
-        There are no records, or the zip file cannot be written.
+        There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
     home = records_folder(smoke)
     carried = read_carried(home, smoke) if home.is_dir() else Carried()
@@ -100,7 +101,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
 
 
 def _last_lines(machine: str, smoke: bool) -> bytes:
-    """Return the last lines that a machine's runs printed, so that others can see why one failed.
+    """Return the last lines that a machine's runs printed, so that others can see why a run failed.
 
     The home folder and the names of user and host are replaced.
     """
@@ -126,19 +127,19 @@ class Carried:
 
 
 def read_carried(path: Path, smoke: bool | None = None) -> Carried:
-    """Read the files of machines in a zip file, a folder of records, or the folder of one machine.
+    """Read and check the files of machines in a zip file, a folder of records, or the folder of one machine.
 
     Parameters
     ----------
     path : Path
         The zip file or folder.
     smoke : bool or None
-        Whether all must be of tiny sizes; None if each may be of either kind.
+        Whether all records must be of tiny cases (True) or of real ones (False); None if both are allowed.
 
     Raises
     ------
     UserError
-        There are too many or too large files; or a zip file cannot be read whole, or has a file of another kind.
+        There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
     """
     carried = Carried()
     files = _read_folder(path, carried.mistakes) if path.is_dir() else _read_zip(path)
@@ -172,7 +173,7 @@ def _read_folder(path: Path, mistakes: list[str]) -> Files:
 
 
 def _paths_below(folder: Path) -> list[PurePosixPath]:
-    """Return the sorted paths of the files of machines in a folder of records, relative to it."""
+    """Return the sorted paths of the files of machines in a folder of records, relative to that folder."""
     found = (PurePosixPath(path.relative_to(folder)) for path in (*folder.glob("*/*"), *folder.glob("*/*/*")))
     return sorted(filter(is_file_of_machine, found))
 
@@ -204,7 +205,7 @@ def _read_zip(path: Path) -> Files:
 
 
 def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> str | None:
-    """Return why export cannot have written this member of a zip file; None if it may have."""
+    """Return why export cannot have written this member of a zip file; None if export may have written it."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if str(name) != info.filename or not is_file_of_machine(name):
         return "is not one of a machine's records"
@@ -216,7 +217,7 @@ def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> st
 
 
 def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
-    """Copy the files of a zip file or folder that are not here yet, and print how many.
+    """Copy from a zip file or folder the files that are not here yet, and print how many were copied.
 
     Parameters
     ----------
@@ -230,8 +231,8 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
     Raises
     ------
     UserError
-        A file has a mistake, or a machine's name belongs to another machine here: nothing is written.
-        Or a run is at work in the folder of results.
+        Nothing is written, because a file has a mistake, a machine's name belongs to another machine here, there are
+        several machines for one `name`, or a run is at work in the folder of results.
     """
     with contextlib.ExitStack() as held:
         held.callback(os.close, hold_folder(smoke))
@@ -266,7 +267,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
 
 # Files that people write.
 
-# Stands for the name in a starter.
+# The text in a starter that the name replaces.
 PLACEHOLDER = "NAME"
 # Where each kind of file lies, and the command that tries it.
 KINDS = {
@@ -284,15 +285,15 @@ def check(path: Path | None, show: str | None = None) -> int:
     Parameters
     ----------
     path : Path or None
-        A folder or a zip file of records, to check nothing else; None for all files that people write, including
-        workloads and backends, and the records under results.
+        A folder or a zip file of records, if only these records are to be checked. None to check all files that people
+        write, including workloads and backends, and the records under results.
     show : str or None
-        A paper, to print its part of the report before anything is measured, and check nothing.
+        The name of a paper, to print its claims and tables without any measurement, and check nothing.
 
     Returns
     -------
     int
-        The exit code: 1 if there is any mistake.
+        The exit code: 1 if there is any mistake, 0 otherwise.
     """
     if show is not None:
         from respeed.output.page import describe_paper  # imports pandas, which nothing else here needs
@@ -321,9 +322,9 @@ def check(path: Path | None, show: str | None = None) -> int:
 
 
 def write_starter(kind: str, name: str) -> None:
-    """Copy the starter of that kind under that name, and print its path and the command that tries it.
+    """Copy the starter of a `kind` under a `name`, and print the path of the copy and the command that tries the copy.
 
-    Raises UserError if there is no such kind, or the name is taken or not allowed.
+    Raises UserError if there is no such kind, or if the name is taken or not allowed.
     """
     if kind not in KINDS:
         raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")

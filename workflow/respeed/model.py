@@ -1,7 +1,7 @@
 """A paper, as its paper.yaml describes it: its tables, the programs behind them, claims, and how well facts are known.
 
-Pydantic checks that file against the types here, with their bounds. Checks that need the workloads or the printed
-numbers are made where a paper is read.
+Pydantic checks paper.yaml against the types and bounds here. Checks that need the workloads or the printed numbers are
+made where a paper is read (inputs/papers.py).
 """
 
 import re
@@ -53,7 +53,7 @@ Name = Annotated[str, AfterValidator(_check_name)]
 
 
 def _name_entries(entries: Any) -> Any:
-    """Add to each mapping among the entries its key as `name`; a file must not write the name again."""
+    """Add to each mapping in `entries` its key as `name`; a file must not set `name` or `original` itself."""
     if not isinstance(entries, dict):
         return entries
     for key, entry in entries.items():
@@ -68,7 +68,7 @@ Named = BeforeValidator(_name_entries)
 
 
 def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
-    """Return a validator that accepts only the names of this kind; its error names the nearest one."""
+    """Return a validator that accepts only names in `names()`; its error suggests the nearest of these names."""
 
     def check(name: str) -> str:
         check_known(kind, name, names())
@@ -78,7 +78,7 @@ def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
 
 
 def check_known(kind: str, name: str, names: Iterable[str]) -> None:
-    """Raise ValueError, as pydantic expects of validators, unless the name is among the `names` of this kind."""
+    """Raise ValueError, as pydantic expects of validators, if `name` is not among the `names` of this `kind`."""
     names = tuple(names)
     if name not in names:
         raise ValueError(f"no {kind} {name!r}{nearest(name, names)}")
@@ -103,7 +103,7 @@ def _check_precision(name: str) -> str:
 
 # Empty if the paper's file gives none.
 Precision = Annotated[str, AfterValidator(_check_precision)]
-# The keys that each test of a claim needs; it may have no other of these.
+# The keys that a claim needs for each test; the claim may have no other key that is listed here.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
     "limited": ("experiment", "row", "over_case", "by"),
@@ -124,9 +124,9 @@ Parameters = dict[str, Any]
 
 
 def number_bytes(precision: str) -> int:
-    """Return the bytes of a number, as memory and traffic are counted: 8 in fp64, else 4.
+    """Return the bytes of an array element, as memory and traffic are counted: 8 in fp64, otherwise 4.
 
-    Lower precisions count as fp32, since only some of their arrays are narrower.
+    Precisions below fp32 count 4 bytes too, since only some of their arrays have narrower elements.
     """
     return 8 if precision == "fp64" else 4
 
@@ -135,8 +135,8 @@ def number_bytes(precision: str) -> int:
 class Unit:
     """A unit of printed numbers.
 
-    A unit of time is `size` seconds. A rate has `counted`, and is `size` of these per second. `examples` is the word
-    for the examples of a step.
+    A unit of time is `size` seconds long. For a rate, `counted` says what is counted, and the unit is `size` of these
+    per second. `examples` is the word for the examples of a step, such as "paths".
     """
 
     name: str
@@ -147,14 +147,15 @@ class Unit:
     def seconds(self, value: float, amount: float | None) -> float | None:
         """Convert a number in this unit to seconds.
 
-        For a rate, `amount` is the work done in these seconds, as the unit counts it; without it, return None.
+        For a rate, `amount` is the work done in these seconds, in what the unit counts (`counted`). Return None if the
+        amount of a rate is missing.
         """
         if self.counted is None:
             return value * self.size
         return amount / (value * self.size) if amount else None
 
     def value(self, seconds: float, amount: float | None) -> float | None:
-        """Convert seconds to a number in this unit: the inverse of seconds()."""
+        """Convert seconds to a number in this unit: the inverse of `seconds()`."""
         return self.seconds(seconds, amount) if self.counted else seconds / self.size
 
 
@@ -178,7 +179,7 @@ SPEEDUP = "x"
 
 
 def _find_unit(unit: Any) -> Unit:
-    """Return the unit of that name; raise ValueError if there is none."""
+    """Return the unit of this name (a Unit is returned as it is); raise ValueError if there is none."""
     if isinstance(unit, Unit):
         return unit
     check_known("unit", unit, UNITS)
@@ -189,8 +190,8 @@ def _find_unit(unit: Any) -> Unit:
 class Hardware:
     """The hardware that a published row ran on.
 
-    `flops_per_second` is the peak in the row's precision, `bytes_per_second` the peak of the memory. `source` shows how
-    both were derived, `confidence` how well they are known (as for a fact).
+    `flops_per_second` is the peak of arithmetic in the row's precision, `bytes_per_second` the peak of the memory.
+    `source` shows how these two rates were derived, and `confidence` how well they are known (see Fact).
     """
 
     label: Label
@@ -210,7 +211,7 @@ def _check_one_kind(beside: tuple[Architecture, ...]) -> tuple[Architecture, ...
 class PublishedRow:
     """One row of the published tables.
 
-    `beside` are the architectures of our rows that it is compared with. `year` is 0 if it is the paper's.
+    The row is compared with our rows of the architectures `beside`. `year` is 0 if it is the paper's year.
     `precision`, `device` and `algorithm` are empty, and `hardware` is None, if the paper's file does not give them.
     """
 
@@ -232,9 +233,9 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it was printed: its `value` in the table's unit, and its `text`.
+    """A printed number: its `value` in the table's unit, and its `text` as printed.
 
-    The text begins with INFERRED where the paper does not print the number.
+    The text begins with INFERRED if the paper does not print the number, and it was inferred from others.
     """
 
     value: float
@@ -242,7 +243,7 @@ class Printed:
 
     @property
     def rounding(self) -> float:
-        """Return half a unit of the last printed digit, relative to the number: 6x may be 5.5 to 6.5."""
+        """Return half a unit of the last printed digit, divided by the number: 1/12 for 6x, which may be 5.5 to 6.5."""
         digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
         whole, _, decimals = digits.partition(".")
         unit = 10.0 ** -len(decimals)
@@ -256,17 +257,18 @@ class Claim:
     Most tests are about a speedup: the seconds of our fastest row for the published rows `over`, divided by the seconds
     of our fastest row for the published row `row`. `test` is
 
-    - each: the speedup in every case is the printed one;
+    - each: the speedup in every case is the printed speedup;
     - growth: the speedup grows from case to case, in the table's order;
-    - faster: in every case it is above 1;
-    - crossover: it is below 1 in the first case and above 1 in the last;
-    - limited, for `row` alone: each case is faster than the case `over_case`, but one by less than the ratio of their
-      parameter `by`, such as threads;
-    - memory, for `row` alone: the last case moves its bytes as fast as a plain copy does;
-    - mean: the mean over all cases of the claims `of`, each of the test `each`, is the mean of their printed speedups;
-      `mean` is geometric or arithmetic.
+    - faster: the speedup is above 1 in every case;
+    - crossover: the speedup is below 1 in the first case and above 1 in the last;
+    - limited, for `row` alone: each case is faster than the case `over_case`, but in at least one case the speedup is
+      less than the ratio of the two cases' parameter `by`, such as threads;
+    - memory, for `row` alone: the last case moves its bytes nearly as fast as a plain copy does;
+    - mean: the mean speedup over all cases of the claims `of`, each with the test `each`, is the mean of their printed
+      speedups; `mean` is geometric or arithmetic.
 
-    With `threads`, only rows of one thread and of that many count. The published numbers are in published.csv.
+    With `threads`, our row for `row` has that many threads, and our row for `over` has one. The published numbers are
+    in published.csv.
     """
 
     name: SkipJsonSchema[str]
@@ -286,8 +288,8 @@ class Claim:
 class Case:
     """One column of a table: a problem size.
 
-    `parameters` are numbers or texts for the fields of the workload. `column` is the case's printed column, if its name
-    differs. `examples` is how many examples its seconds process, if not as many as the table's.
+    `parameters` are values for the fields of the workload. `column` is the name of the case's printed column, if the
+    case has another name. `examples` is how many examples the case's seconds are for, if not the table's `examples`.
     """
 
     name: Name
@@ -298,7 +300,7 @@ class Case:
 
 
 def _read_case(entry: Any) -> Any:
-    """Gather the parameters of a case, which a file has among its other keys; the workload may be left to the table."""
+    """Gather the parameters of a case, which a file has among the other keys; a missing workload becomes empty."""
     if not isinstance(entry, dict):
         return entry
     if "case" not in entry:
@@ -328,11 +330,12 @@ def _check_pattern(pattern: str) -> str:
 
 @model(frozen=True, config=FORM)
 class Program:
-    """An outside program that a table runs, such as its authors' own.
+    """An outside program that a table runs, such as that of the paper's authors.
 
-    `command` is a list of words, or such a list for each architecture. Its time is that of the whole process, or the
-    number in the one group of `time_pattern`. Its result is right if it ends with exit code 0 and the numbers that it
-    writes to `file` equal those of the file `like` to within `tolerance` times the largest.
+    `command` is a list of words, or such a list for each architecture. The time is that of the whole process, or the
+    printed number, in `time_unit`, that the one group of `time_pattern` matches. The result is right if the exit code
+    is 0 and the numbers that the program writes to `file` equal those in the paper's file `like`, to within `tolerance`
+    times the largest of these.
     """
 
     command: Command | Annotated[dict[Architecture, Command], SOME]
@@ -350,15 +353,15 @@ class Program:
 
     @property
     def placeholders(self) -> set[str]:
-        """Return the names in braces in its command and in `like`."""
+        """Return the names that stand in braces in `command` and in `like`."""
         commands = self.command.values() if isinstance(self.command, dict) else [self.command]
         return {*PLACEHOLDER.findall(" ".join([*chain.from_iterable(commands), self.like or ""]))}
 
 
 def command_of(case: Case, architecture: str) -> list[str]:
-    """Return the words of the case's program on rows of that architecture, with the case's parameters filled in.
+    """Return the command of the case's program on rows of that architecture, with the case's parameters filled in.
 
-    The list is empty if the case has no program, or none for such rows.
+    The list of words is empty if the case has no program, or if the program has no command for that architecture.
     """
     command = case.parameters.get("program", {}).get("command", [])
     if isinstance(command, Mapping):
@@ -367,13 +370,13 @@ def command_of(case: Case, architecture: str) -> list[str]:
 
 
 def filled(word: str, known: Mapping[str, Any]) -> str:
-    """Return the word with each {name} that is known replaced by its value."""
+    """Return the word with each {name} replaced by its value in `known`; a name that is not known stays."""
     return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
 
 
 @model(frozen=True, config=FORM)
 class Fact:
-    """One fact of the protocol and how well it is known: stated, code, recalled, inferred or chosen."""
+    """One fact of how the paper measured, and how well it is known: stated, code, recalled, inferred or chosen."""
 
     fact: Text
     value: Text
@@ -384,8 +387,8 @@ class Fact:
 class Algorithm:
     """One of several programs for the same cases; its `name` is the name of its workload.
 
-    `published_for`: the published rows that ran it; `architectures`: the kinds of our rows that run it; `parameters`:
-    its own parameters; `cases`: its cases, if not all, each with parameters for that case.
+    `published_for` are the published rows that ran it, `architectures` the kinds of our rows that run it. `parameters`
+    are for this algorithm only. `cases` are the cases that it runs, if not all, each with parameters for that case.
     """
 
     name: SkipJsonSchema[str]
@@ -404,28 +407,28 @@ class Experiment:
     ----------
     workload, protocol, program
         The workload of each case that names no other; the parameters that cases share, as far as their workloads take
-        them; an outside program. Once the table has been read, every case has all of these itself.
+        them; an outside program. Once a table has been read, each case has its workload and all its parameters itself.
     cases, smoke_cases
-        Its columns, and the tiny ones that the smoke preset tries instead. With several algorithms, a case is there
-        once for each of them, side by side.
+        The table's columns, and the tiny cases that the smoke preset tries instead. With several algorithms, a case is
+        listed once for each algorithm that runs it, one directly after another.
     algorithms
         The programs that a table compares; empty if it has only one.
     unit
         The unit of the printed numbers.
     examples, repeats
-        How many examples its seconds are for, or if examples are not counted, how many steps.
+        How many examples the table's seconds are for; if examples are not counted, how many steps (`repeats`).
     total
-        What the seconds of all cases together are for, if they add up to something.
+        What the sum of all cases' seconds is the time of, if the cases add up to something.
     architectures, precision
         Only rows of these run the table; an empty precision means any.
     axis
-        What its cases differ in: the words below a figure's axis.
+        What the cases differ in: the words below the horizontal axis of a figure.
     ladder
-        Whether it is measured on rows of its own, one for each number of threads.
+        Whether the table is measured on rows of its own, one row for each number of threads.
     round_seconds
-        A first guess at the time of a round, until this machine has records.
+        A first guess at the time of one round of all cases, until this machine has records.
     original
-        The paper's own table, if this one has tiny sizes.
+        The table with the paper's sizes, if this table has tiny sizes.
     """
 
     name: SkipJsonSchema[str]
@@ -453,7 +456,7 @@ class Experiment:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the printed column of each case whose name differs from it, by case."""
+        """Return, by case, the name of its printed column, for each case that has another name than its column."""
         return {case.name: case.column for case in self.cases if case.column}
 
     @property
@@ -466,15 +469,15 @@ class Experiment:
         return replace(self, cases=self.smoke_cases, original=self)
 
     def case_names(self) -> tuple[str, ...]:
-        """Return the names of the table's columns, each once; the total, if there is one, comes last."""
+        """Return the names of the table's cases, each once; the total, if there is one, comes last."""
         names = dict.fromkeys(case.name for case in self.cases)
         return (*names, self.total_case) if self.total else tuple(names)
 
     def column_words(self) -> dict[str, str]:
         """Return the heading of each case's column.
 
-        It is the printed column, or if several cases share that, the case's name. A hyphen in a name becomes a space,
-        except between two numbers, as in 784-500-10. A share is written as 3 %.
+        The heading is the printed column, or if several cases share that column, the case's name. A hyphen in a case's
+        name becomes a space, except between two digits, as in 784-500-10. A share is written as 3 %.
 
         Returns
         -------
@@ -491,18 +494,18 @@ class Experiment:
         return words
 
     def runs_on(self, case: Case, architecture: str) -> bool:
-        """Return whether rows of that architecture run the case at all."""
+        """Return whether rows of that architecture run the case."""
         algorithm = self.algorithms.get(case.workload)
         is_theirs = architecture in self.architectures and (not algorithm or architecture in algorithm.architectures)
         return is_theirs and ("program" not in case.parameters or bool(command_of(case, architecture)))
 
     def ran_in(self, workload: str, row: str) -> bool:
-        """Return whether the published row ran the workload: yes, unless it is an algorithm of other rows."""
+        """Return whether the published `row` ran the workload: false only for an algorithm not published for `row`."""
         algorithm = self.algorithms.get(workload)
         return algorithm is None or row in algorithm.published_for
 
     def algorithms_in(self, rows: Collection[str]) -> set[str]:
-        """Return the algorithms whose numbers the paper prints in any of these rows."""
+        """Return the names of the algorithms that any of these published rows ran."""
         return {name for name, one in self.algorithms.items() if set(one.published_for) & set(rows)}
 
     @property
@@ -511,21 +514,21 @@ class Experiment:
         return any((self.examples, self.repeats, *(case.examples for case in self.cases)))
 
     def steps(self, case: Case) -> float:
-        """Return how many steps the seconds of the case stand for: examples / batch, which need not be whole."""
+        """Return how many steps the case's seconds are for: examples / batch (may be a fraction), or else `repeats`."""
         examples = case.examples or self.examples
         return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
 
     def examples_of(self, case: Case) -> float | None:
-        """Return how many examples the seconds of the case stand for; None if its steps have none."""
+        """Return how many examples the case's seconds are for; None if the case has no parameter `batch`."""
         return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
 
     def case(self, name: str) -> Case:
-        """Return the table's case of that name, or the paper's; with several algorithms, the first one's."""
+        """Return the first case of that name, in this table or else in `original`; algorithms may share the name."""
         every = (*self.cases, *(self.original.cases if self.original else ()))
         return next(case for case in every if case.name == name)
 
     def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
-        """Return the work that the seconds of a case stand for, as the table's unit counts it.
+        """Return the work that a case's seconds are for, in what the table's unit counts.
 
         `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
         is not known.
@@ -543,8 +546,8 @@ Address = Annotated[str, Field(pattern="^(https?://[^ ]+)?$", description="an ad
 class Paper:
     """A paper as its folder in workflow/papers describes it.
 
-    The name of an organisation among the authors has braces around it, as in BibTeX, so that it is kept whole. `doi`
-    and `url` are empty if there is none. `published` has the printed times or rates, each in its table's unit;
+    In `authors`, the name of an organisation has braces around it, as in BibTeX, so that it is not split. `doi` and
+    `url` are empty if the paper has none. `published` has the printed times or rates, each in its table's unit;
     `speedups` has the printed speedups.
     """
 
@@ -576,19 +579,20 @@ class Paper:
         return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims.values())
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the time or rate in the case's printed column; None if the paper prints none."""
+        """Return the time or rate of `row` in the case's printed column; None if the paper prints none."""
         return self.published.get(self._place(experiment, case, row))
 
     def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the speedup in the case's printed column; None if the paper prints none."""
+        """Return the speedup of `row` in the case's printed column; None if the paper prints none."""
         return self.speedups.get(self._place(experiment, case, row))
 
     def seconds(
         self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
     ) -> float | None:
-        """Return the printed number of a case and row in seconds; None if there is none.
+        """Return the printed number of a case and row, converted to seconds; None if there is none.
 
-        For a rate of operations or bytes, give their number; `traffic_bytes` is at 4 bytes a number.
+        To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
+        them, return None for such a rate.
         """
         printed, table = self.printed(experiment, case, row), self.experiments[experiment]
         if printed is None:
@@ -599,9 +603,10 @@ class Paper:
         return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
-        """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of both.
+        """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
 
-        Their work need not be known if it is the same. Return None if it is not, or if a number is missing.
+        The work cancels out, so that it need not be known, if the two rows do the same work. Return None if they do
+        not, as in a table in FLOP/s with several algorithms, or if a number is missing.
         """
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
@@ -611,9 +616,9 @@ class Paper:
         return fast / max(slow) if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
-        """Return the rounding error of `speedup`, or without one of the printed speedup, relative to it.
+        """Return the relative error of the published speedup, caused by the rounding of printed numbers.
 
-        It has an error because the printed numbers are rounded.
+        This is the error of `speedup()`, or if that is None, of the printed speedup; 0 without any.
         """
         slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
         base = self.printed(experiment, case, slow.name) if slow else None
@@ -623,7 +628,7 @@ class Paper:
         return printed.rounding if printed else 0.0
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
-        """Return the row of `rows` with the best printed number in the case; None if none has one."""
+        """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
         found = {name: speed for name in rows if (speed := self._speed(experiment, case, name))}
         return self.rows[max(found, key=lambda name: found[name])] if found else None
 
@@ -640,11 +645,11 @@ class Paper:
 
     @property
     def device_rows(self) -> tuple[str, ...]:
-        """Return the names of the other published rows."""
+        """Return the names of the published rows that are not CPU rows."""
         return tuple(name for name, row in self.rows.items() if not row.is_cpu)
 
     def _speed(self, experiment: str, case: str, row: str) -> float | None:
-        """Return the printed number as a speed, which compares only within its table; None if there is none."""
+        """Return the printed number as a speed, comparable only within its table; None if there is no number."""
         printed, unit = self.printed(experiment, case, row), self.experiments[experiment].unit
         if printed is None:
             return None
@@ -653,7 +658,7 @@ class Paper:
         return printed.value if unit.counted else 1 / printed.value
 
     def _width(self, row: str) -> float:
-        """Return the bytes of the row's numbers over those of fp32."""
+        """Return the bytes of an array element in the row's precision, divided by those in fp32."""
         return number_bytes(self.rows[row].precision) / number_bytes("fp32")
 
     def _place(self, experiment: str, case: str, row: str) -> Place:

@@ -1,6 +1,7 @@
 """Where files lie, how they are written, and which names are allowed, since names become folders.
 
-People write files under ``workflow``; a run writes files under ``results``, or at tiny sizes ``results/smoke``:
+People write files under ``workflow``. A run writes files under ``results``, or, if its cases are tiny, under
+``results/smoke``:
 
     records/<machine>/machine.json                           what the machine is
     records/<machine>/<profile>/<time>-<letters>.jsonl       what a process measured on a row of the tables
@@ -32,12 +33,12 @@ BACKENDS = WORKFLOW / "respeed" / "backends"
 
 RESULTS = Path("results")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-# Several times what a run of all papers wrote, with its report and the compiled kernels: 20 MB.
+# Several times the 20 MB that a run of all papers wrote, with its report and the compiled kernels.
 NEEDED_BYTES = 100_000_000
 
 
 def class_name(name: str) -> str:
-    """Return the name of a workload's class: VectorSum of vector_sum."""
+    """Return the name of a workload's class, such as VectorSum for vector_sum."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
@@ -52,7 +53,7 @@ def check_name(kind: str, name: str, where: str) -> str:
 
 
 def results_folder(smoke: bool) -> Path:
-    """Return the folder of a run's files; the smoke preset has its own, so that its numbers mix with no real ones."""
+    """Return the folder of a run's files; the smoke preset has its own, to keep its times apart from real ones."""
     return RESULTS / "smoke" if smoke else RESULTS
 
 
@@ -65,21 +66,21 @@ def records_folder(smoke: bool) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` so that the file is either whole or not there."""
+    """Write `text` to `path`, completely or not at all."""
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON, whole or not at all."""
+    """Write `data` to `path` as JSON, completely or not at all."""
     write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write to, which becomes `path` when all is written: temporary file, fsync, rename.
+    """Yield a temporary file to write to; once it is complete, fsync it and rename it to `path`.
 
-    Raises UserError if the system refuses to write it, such as on a full disk.
+    Raises UserError if the system refuses to write the file, such as on a full disk.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -98,7 +99,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def lock_file(path: Path) -> int | None:
-    """Lock a file, creating it if need be; return its descriptor, which holds the lock, or None if it is locked.
+    """Lock a file, created if need be; return the descriptor that holds the lock, or None if it is already locked.
 
     Raises OSError if the file cannot be created or opened.
     """
@@ -115,7 +116,7 @@ def lock_file(path: Path) -> int | None:
 def hold_folder(smoke: bool) -> int:
     """Lock the folder of results until the returned descriptor is closed or the process ends.
 
-    Raises UserError if another run has it, or if it cannot be written.
+    Raises UserError if another run has locked the folder, or if the folder cannot be written.
     """
     folder = results_folder(smoke)
     try:

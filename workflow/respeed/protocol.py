@@ -1,7 +1,7 @@
 """How long to warm up and to time, the facts of a block of timed steps, and the causes for which it is discarded.
 
-A record has the facts; the judgement is made later, and apart from them. docs/method.md has the reasons. This module
-reads no clock, so that tables can use it.
+A record has only the facts; which blocks count is decided later, from the record. docs/method.md has the reasons. This
+module reads no clock, so that the code that makes tables can use it.
 """
 
 from bisect import bisect
@@ -17,19 +17,21 @@ from pydantic.dataclasses import dataclass as checked
 class TimingProtocol:
     """How long to warm up and to time, and how much disturbance a block may have; all durations are in seconds.
 
-    Warm-up lasts at least `warmup_seconds`, and goes on until two windows of at least `warmup_window_seconds` agree
-    within `warmup_agreement`, but not longer than `warmup_cap_seconds`. A first step that is longer than a window
-    counts as the first window. A step longer than `block_seconds` needs no warm-up: the first step is timed, and
-    checked as well. Before a block of steps shorter than `slow_step_seconds`, one more step is made, untimed, since the
-    probe has replaced what was in the caches.
+    Warm-up lasts at least `warmup_seconds`, and continues until the median step times of two successive windows, each
+    of at least `warmup_window_seconds`, agree within `warmup_agreement`, or until `warmup_cap_seconds` have passed. A
+    first step that is longer than a window counts as the first window. If a step is longer than `block_seconds`, there
+    is no warm-up: on a CPU, the first step is both timed and checked. If steps are shorter than `slow_step_seconds`, an
+    untimed step runs before each block, since the reference probe has replaced what was in the caches.
 
-    A block has at least `block_seconds` and `block_steps`. Blocks are timed until the clean ones add up to
-    `measure_seconds`, or until there are `least_blocks` and all together last `measure_cap` times as long. A block is
-    cut into samples of at least `sample_seconds`, so that a record stays small.
+    A block has at least `block_steps` steps and takes about `block_seconds` or more; a step that takes that long is a
+    block by itself. Blocks are timed until the clean blocks add up to `measure_seconds`, or until there are at least
+    `least_blocks` and all blocks together take `measure_cap` times `measure_seconds`. On a CPU, a block is cut into
+    samples of about `sample_seconds` or more, so that a record stays small.
 
     A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
-    could have run, or if the reference probe before or after it took more than `max_probe_ratio` times a quiet one.
-    Only the probe shows a neighbour on the same host: a product went from 62 to 123 ms while the guest saw nothing.
+    could have run, or if the reference probe before or after the block took more than `max_probe_ratio` times as long
+    as on the quiet machine. Only the probe shows a disturbance by another guest of the same host: a matrix product
+    went from 62 to 123 ms while this guest's counters showed nothing.
     """
 
     warmup_seconds: float = 0.1
@@ -62,8 +64,8 @@ PAGE_FAULT_SECONDS = 1.2e-6
 MAX_PAGE_FAULT_SHARE = 0.01
 
 # NVML's reasons why a device's clock is not higher (nvml.h, nvmlClocksEventReason*). A reason that always holds for a
-# device, such as a power cap or too weak a fan, is reported as a fact. One that comes and goes, with the air around it
-# or the power that others draw, disturbs.
+# device, such as a power cap or too weak a fan, is reported as a fact. A reason that comes and goes, with the
+# temperature of the room or the power that other devices draw, disturbs.
 POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
 REASONS = {
     POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
@@ -86,8 +88,8 @@ Reading = Annotated[float, Field(ge=0, le=1e6)]
 class Warmup:
     """How the steps before the first block went.
 
-    `settled` is False if the cap was reached before two windows agreed. `step_seconds` is the last median, or the time
-    of the first step if that needed no warm-up.
+    `settled` is False if the cap was reached before two windows agreed. `step_seconds` is the median step of the last
+    window, or the time of one step if there was no warm-up.
     """
 
     settled: bool
@@ -98,10 +100,10 @@ class Warmup:
 
 @checked(frozen=True, config=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
 class Block:
-    """Successive samples of `sample_steps` steps each, and the events meanwhile; raw facts, as in a record.
+    """A block of timed steps: samples of `sample_steps` steps each, and what happened meanwhile, as in a record.
 
-    A sample is as short as the protocol allows if single steps can be told apart, or the whole block if the device
-    runs ahead of the host. A value is None if the kernel does not report it.
+    On a CPU, a sample is as short as the protocol allows. If the device runs ahead of the host, the whole block is one
+    sample. A value is None if the kernel does not report it.
 
     Attributes
     ----------
@@ -110,17 +112,19 @@ class Block:
     sample_seconds : tuple of float
         The time of each sample.
     probe_seconds : tuple of float
-        The times of the reference product before and after the block.
+        The times of the reference probe, a matrix product, before and after the block.
     run_delay_seconds, threads_ran, minor_faults, quota_throttles, clock_throttles
-        The kernel's counts during the block.
+        By the kernel's counters: seconds that threads waited for a core, threads that ran, page faults, stops by the
+        CPU quota, and how often hot CPUs lowered their clocks.
     part_seconds : tuple of tuple of float
-        If a step is timed in parts, as many samples of each part as in `sample_seconds`, which is their sum.
+        If a step is timed in parts: the samples of each part. Added up over the parts, they are `sample_seconds`.
     joules : dict of float
-        The energy that each domain, a CPU's package or a GPU, used meanwhile, idle or not; empty if not known.
+        The energy that each domain (a CPU's package or a GPU) used during the block, including what it uses when idle;
+        empty if not known.
     ahead : bool or None
         Whether the device still had work when the host had launched the whole block: then no launch came too late.
     device : tuple of dict
-        NVML's readings of the device before and after the block, as far as it has them; `reasons` are bits of REASONS.
+        NVML's readings before and after the block, as far as the device has them; `reasons` are bits of REASONS.
     """
 
     sample_steps: Whole
@@ -150,9 +154,10 @@ class Block:
 def quiet_probe(probes: list[float]) -> float:
     """Return the probe time of an undisturbed machine, in seconds: the 10th percentile of the `probes`.
 
-    If fewer than a quarter of the probes are at most 1.25 times that, it is an outlier: on virtual machines of many
-    cores, one probe in eight sometimes took 0.6 times as long as the others. Then it is the fastest probe for which
-    more than half of the probes take 1 to 1.25 times as long; if there is none, the 10th percentile after all.
+    If fewer than a quarter of the probes take at most 1.25 times the 10th percentile, the percentile is an outlier: on
+    virtual machines of many cores, one probe in eight sometimes took 0.6 times as long as the others. Then return the
+    fastest probe for which more than half of the probes take 1 to 1.25 times as long as this probe; if there is no such
+    probe, return the 10th percentile after all.
     """
     ordered = sorted(probes)
     tenth = ordered[len(ordered) // 10]
@@ -169,8 +174,8 @@ def quiet_probe(probes: list[float]) -> float:
 def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
     """Return the bits of DISTURBING that a device reports at both ends of every block in most rounds of a case.
 
-    Such a reason always holds for the device, and disturbs no block. `rounds` are the blocks of each round of a
-    session; rounds are counted instead of blocks, as a disturbed round has more blocks.
+    Such a reason always holds for the device, so it is no cause to discard a block. `rounds` has the blocks of each
+    round of a session. Rounds are counted instead of blocks, since a disturbed round has more blocks.
     """
     readings = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
     lasting = [all(reasons & bits for reasons in one) * bits for one in readings if one for bits in DISTURBING]
@@ -180,9 +185,9 @@ def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
 def contamination(
     block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol, steady: int = 0
 ) -> list[str]:
-    """Return the causes for which the block must not count, in words; none if it is clean.
+    """Return the causes for which the block must not count, in words; an empty list if the block is clean.
 
-    No cause depends on the block's times.
+    No cause depends on how fast the steps were; the block's time only turns other times into shares.
 
     Parameters
     ----------
@@ -195,7 +200,7 @@ def contamination(
     protocol : TimingProtocol
         The limits of disturbance.
     steady : int
-        The bits of DISTURBING that are no cause, as they always hold for the device.
+        The bits of DISTURBING that always hold for the device, and so are no cause (see `steady_reasons`).
     """
     causes = []
     # As long as the device has work queued, a host that waits does not slow it.
@@ -215,5 +220,5 @@ def contamination(
 
 
 def reasons_of(reading: Mapping[str, float]) -> int:
-    """Return the bits of REASONS that a device reports."""
+    """Return the bits of REASONS in a reading of a device; 0 if the reading has none."""
     return int(reading.get("reasons", 0))

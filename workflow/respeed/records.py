@@ -1,9 +1,9 @@
-"""Records: the findings of a measuring process, a file of lines.
+"""Records: each is a file of lines with the facts and results of one measuring process.
 
-The file is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts
-of the process; every other one is a `Result`, appended as soon as its case is done, so that a kill loses only the case
-at hand. Only the path names the machine. Lines hold facts; every statistic is derived later. ``machine.json`` beside
-the profiles' folders has a `Description` of the machine. Keys that no model names are ignored.
+A record is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts
+of the process. Every other line is a `Result`, appended as soon as its case is done, so that a killed process loses
+only its current case. The machine's name is in the path alone. Lines hold facts; every statistic is derived later.
+``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
 """
 
 import functools
@@ -68,13 +68,13 @@ Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
 
 
 class Facts(BaseModel):
-    """Any facts in a file."""
+    """The base of all models of facts in a file."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
 class Machine(Facts):
-    """The hardware and system of a machine; some facts tell it from others. None if the system does not report one."""
+    """Facts of a machine's hardware and system, some of which identify it; a fact that is not reported is None."""
 
     cpu: str
     usable_cores: Whole
@@ -94,7 +94,7 @@ class Machine(Facts):
 
 
 class Description(Facts):
-    """The hardware of a machine, and by profile the reason why it cannot run a row of the tables."""
+    """The hardware of a machine, and the reason for each profile that the machine cannot run."""
 
     schema_: Schema
     hardware: Machine
@@ -102,7 +102,7 @@ class Description(Facts):
 
 
 class Row(Facts):
-    """A row of the tables as it ran: its hardware profile at that time."""
+    """A row of the tables as it ran: its hardware profile when the process began."""
 
     name: Name
     label: str
@@ -134,7 +134,7 @@ class Backend(Facts):
 
 
 class Accelerator(Facts):
-    """The driver's facts of a row's device as its process began."""
+    """What the driver reported about a row's device when the process began."""
 
     name: str | None = None
     driver: str | None = None
@@ -151,7 +151,7 @@ class Library(Facts):
 
 
 class Start(Facts):
-    """The first line: the facts of a process. Without a `backend`, it ended before its first case."""
+    """The first line: the facts of a process. If `backend` is None, the process ended before its first case."""
 
     schema_: Schema
     smoke: bool
@@ -173,16 +173,16 @@ class Start(Facts):
 
 
 class Result(Facts):
-    """A case: blocks of times, or the reason why there are none.
+    """The result of a case: blocks of times, or the reason why there are none.
 
     Attributes
     ----------
     workload, parameters
-        The program and the size that were measured; both together are the case's `key`.
+        The case's workload, by name, and parameters, such as sizes; together they make the case's `key`.
     number : int
-        Which round of the case this was meant to be, from 1: with the seed it decides the data.
+        Which round of the case this was planned to be, from 1. The number and the seed decide the data.
     source : str
-        A checksum of the workload's file and, if it runs one, the outside program.
+        A checksum of the workload's file and, if the case runs an outside program, of that program.
     """
 
     workload: Name
@@ -221,13 +221,13 @@ class Result(Facts):
         if self.status != "measured":
             return bool((self.reason or "").strip())
         domains = {tuple(block.joules) for block in self.blocks if block.joules}
-        # A product also measures the machine's peak, for which its operations must be known.
+        # A case of matmul also measures the machine's peak, for which its operations must be known.
         is_counted = bool(self.flops) or self.workload != "matmul"
         return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
 
 
 def _has_parts(block: Block, weights: list[float]) -> bool:
-    """Return whether every part has as many samples as the step, and each sample's parts take some time."""
+    """Return whether every part has as many samples as the step, and each sample's parts take LEAST_SECONDS or more."""
     parts = block.part_seconds
     if len(parts) != len(weights) or any(len(part) != len(block.sample_seconds) for part in parts):
         return False
@@ -246,7 +246,7 @@ def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
 class Record:
     """The contents of one file: the facts of the process, and its result for each case.
 
-    `path` is relative to the folder of records. `skipped` are the numbers of the lines that cannot be used, from 1.
+    `path` is relative to the folder of records. `skipped` has the numbers, from 1, of the lines that cannot be used.
     """
 
     machine: str
@@ -257,7 +257,7 @@ class Record:
 
     @property
     def profile(self) -> str:
-        """Return the name of the row."""
+        """Return the name of the row's profile."""
         return self.start.profile.name
 
     def places(self) -> dict[str, Result]:
@@ -272,14 +272,14 @@ class Record:
 
     @property
     def wall_seconds(self) -> float:
-        """Return how long the process measured."""
+        """Return the seconds that the process took for its start and its cases."""
         return self.start.start_seconds + math.fsum(one.wall_seconds for one in self.results)
 
     @property
     def library(self) -> str:
-        """Return the library that multiplied and its version, and "triton" if Triton's kernels ran between products.
+        """Return the matrix products' library and version, and "triton" if Triton's kernels ran between the products.
 
-        It is empty if the process ended before its first case.
+        The text is empty if the process ended before its first case.
         """
         backend = self.start.backend
         if backend is None:
@@ -291,7 +291,7 @@ class Record:
 
 
 def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
-    """Return the path of a new record, for a process that was `started` at that time (ISO 8601)."""
+    """Return the path of a new record, for a process that began at the time `started` (ISO 8601)."""
     stamp = re.sub(r"[-:]|\+.*", "", started) + "Z"
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
@@ -301,7 +301,7 @@ Model = TypeVar("Model", bound=Facts)
 
 
 class OddLine(UserError):
-    """Facts that could not be read again, such as half an operation; the text names them, with the reason."""
+    """Facts that could not be read again, such as 0.5 operations; the text says which facts and why."""
 
 
 def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Model:
@@ -314,14 +314,14 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     model : type
         `Start` for the first line, `Result` for every other one.
     line : mapping
-        Its facts. The schema need not be among them.
+        The facts of the line; the schema is added if it is missing.
 
     Raises
     ------
     OddLine
-        If the line could not be read again.
+        The line could not be read again.
     UserError
-        If the system refuses to write it. The record is then as it was.
+        The system refuses to write the line. The record is then unchanged.
     """
     text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
     try:
@@ -348,7 +348,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
 
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
-    """Write the description of a machine, if it differs from the file."""
+    """Write the description of a machine, if it differs from the one in the file."""
     path, said = records_folder(smoke) / machine / DESCRIPTION, _plain_texts({"schema": SCHEMA, **data})
     if read_description(machine, smoke) != _parse(Description, json.dumps(said), str(path)):
         write_json(path, said)
@@ -358,7 +358,7 @@ def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> Non
 
 
 def _parse(model: type[Model], text: str, where: str) -> Model:
-    """Return the facts of a line; raise UserError, a line that begins with `where`, if the text has other contents."""
+    """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
@@ -405,18 +405,19 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
     Parameters
     ----------
     path : PurePath
-        Its path, relative to the folder of records.
+        The file's path, relative to the folder of records.
     data : bytes
-        Its bytes. If the process was killed, the last line may be cut off.
+        The file's bytes. If the process was killed, the last line may be cut off.
     smoke : bool or None
-        Whether it lies among the files of tiny sizes; None if it may be of either kind.
+        Whether the file must be of tiny cases (True) or of real ones (False); None if both are allowed.
     where : str
-        The beginning of messages about it.
+        The beginning of messages about the file.
 
     Raises
     ------
     UserError
-        If no line can be used: the first is damaged, or belongs to another row or kind than its folder.
+        The file cannot be used: it has too many lines; its first line is damaged or has no backend though a case was
+        measured; or the profile or the kind (tiny or real cases) is another than the folder's.
     """
     text = data.decode("utf-8", errors="replace")
     if path.name == DESCRIPTION:
@@ -445,7 +446,7 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
 
 @functools.lru_cache(maxsize=MOST_KEPT)
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
-    """Return the contents of a machine's file; None, with a message, if it cannot be used. Report each skip once."""
+    """Return the contents of a machine's file, or None if it cannot be used; print once what is skipped, and why."""
     try:
         found, lines = parse_file(
             path.relative_to(records_folder(smoke)), read_bounded(path, MOST_BYTES), smoke, str(path)
@@ -459,7 +460,7 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
 
 @functools.cache
 def _say_skipped(line: str, *_written: int) -> None:
-    """Print why a file or line was skipped, once, even if it is read again."""
+    """Print once why a file or line was skipped, even if the file is read again."""
     print(f"respeed: skipped: {line}", file=sys.stderr)
 
 
@@ -484,7 +485,7 @@ def read_records(smoke: bool, machine: str) -> list[Record]:
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """Sort records by the start of their processes."""
+    """Sort records by the times at which their processes began."""
     return sorted(records, key=lambda record: (record.start.started, record.path.name))
 
 
@@ -495,7 +496,7 @@ def read_description(machine: str, smoke: bool) -> Description | None:
 
 
 def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
-    """Return the hardware of a machine from its description, or else from a record; empty without either."""
+    """Return the hardware of a machine from its description, or else from a record; {} if it has neither."""
     if description := read_description(machine, smoke):
         return description.hardware.model_dump()
     return next((record.start.machine.model_dump() for record in read_records(smoke, machine)), {})
@@ -509,9 +510,9 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
-    """Yield each machine's name and records, one machine at a time; with `only`, those machines alone.
+    """Yield each machine's name and records, one machine at a time; with `only`, of the machines in `only` alone.
 
-    Raises UserError at the end if there are records, but none of them can be used.
+    Without `only`, raises UserError at the end if there are records, but none of them can be used.
     """
     names, used = [*only] or list(recorded_machines(smoke)), 0
     for machine in names:

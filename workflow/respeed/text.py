@@ -1,7 +1,7 @@
 """Texts and numbers for people.
 
-Texts from files, such as a label or the name of a CPU, without characters that cannot be printed; numbers with
-significant digits, commas and intervals; times in a unit that suits them.
+Texts from files, such as a label or the name of a CPU, lose the characters that cannot be printed. Numbers are written
+with significant digits, commas and intervals, and times in a unit that suits them.
 """
 
 import math
@@ -19,12 +19,12 @@ _NEVER = ("C", "Zl", "Zp")
 
 
 def is_unprintable(char: str) -> bool:
-    """Return whether a text of one line cannot hold the character: it has no glyph, or changes the line's direction."""
+    """Return whether a line of text must not contain the character: it breaks or reverses the line, or has no glyph."""
     return unicodedata.category(char).startswith(_NEVER)
 
 
 def name_unprintable(text: str) -> str | None:
-    """Name the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None if all can."""
+    """Name the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None without one."""
     for char in filter(is_unprintable, text):
         name = "a line break" if char in "\r\n" else unicodedata.name(char, "")
         return f"U+{ord(char):04X} ({name})" if name else f"U+{ord(char):04X}"
@@ -32,7 +32,7 @@ def name_unprintable(text: str) -> str | None:
 
 
 def printable(text: str) -> str:
-    """Return the text on one line: any white space as a space, and no characters without a glyph."""
+    """Return the text on one line: white space becomes spaces, and characters that cannot be printed are left out."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(" " if char.isspace() else char for char in text if char.isspace() or not is_unprintable(char))
@@ -49,7 +49,7 @@ def clip(text: str, most: int = MOST_LETTERS) -> str:
 
 
 def first_sentences(text: str, enough: int = 200) -> str:
-    """Return the first whole sentences of a library's message, up to `enough` letters together, but at least one.
+    """Return the first sentences of a library's message: as many as fit in `enough` letters, but at least one.
 
     A line break ends a sentence too.
     """
@@ -59,12 +59,12 @@ def first_sentences(text: str, enough: int = 200) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the type and first line of a device's error; the lines after it are the same for all errors."""
+    """Return an error's type and its first line; the lines after the first are the same for all errors of a device."""
     return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
 
 
 def join_words(words: list[str]) -> str:
-    """Return a list for people: a, b and c; where words have commas themselves: a; b and c."""
+    """Return the words as a list for people: "a, b and c", or "a; b and c" if any word contains a comma."""
     comma = "; " if any("," in word for word in words) else ", "
     return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))
 
@@ -95,8 +95,8 @@ _TIMES = ((1e-3, "µs", 1e-6), (1.0, "ms", 1e-3), (1000.0, "s", 1.0), (6000.0, "
 class Value:
     """A field of a table for people: its `text` and, in small type, its `interval` (±3 %).
 
-    Without a number, `mark` refers to the note with the reason. A field of words has `kind` words or verdict, and a
-    remark in place of the interval. `source` has lines that show where a number comes from.
+    If there is no number, `mark` is the mark of the note with the reason. A field of words has the `kind` "words" or
+    "verdict", and its `interval` is a remark. `source` has lines that show where a number comes from.
     """
 
     text: str = ""
@@ -107,14 +107,14 @@ class Value:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Return whether there is a number: neither None nor NaN, which tables have for a missing one."""
+    """Return whether `value` is a number: neither None nor NaN, which tables have where a number is missing."""
     return value is not None and not math.isnan(value)
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
     """Return a number with `digits` significant digits and no exponent; empty without a number.
 
-    More digits of a large whole number are kept: 223,741.
+    All digits before the decimal point are kept, even if these are more than `digits`: 223,741.
     """
     if not is_known(value):
         return ""
@@ -125,21 +125,16 @@ def format_number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(0, digits - 1 - exponent)}f}"
 
 
-def measured_value(
-    value: float | None, low: float | None, high: float | None, *, unit: str = "", bare: bool = False
-) -> Value:
+def measured_value(value: float | None, low: float | None, high: float | None, *, unit: str = "") -> Value:
     """Return a number with its `unit`, and its interval in per cent of the number: ±3 %; empty without a number.
 
-    Without an interval, NO_INTERVAL is shown. An interval may reach farther on one side of the number; ± is the
-    larger of the two distances. A `bare` number has no interval, as in a smoke run, which measures nothing.
+    Without an interval, NO_INTERVAL is shown. If an interval reaches farther on one side of the number, ± is the larger
+    of the two distances.
     """
     if not is_known(value):
         return Value()
-    text = f"{format_number(value)}{unit}"
-    if bare:
-        return Value(text)
     margin = f"±{format_share(max(high / value - 1, 1 - low / value))}" if is_known(low) and is_known(high) else ""
-    return Value(text, margin or NO_INTERVAL)
+    return Value(f"{format_number(value)}{unit}", margin or NO_INTERVAL)
 
 
 def measured_time(seconds: float | None, low: float | None, high: float | None) -> Value:
@@ -152,7 +147,7 @@ def measured_time(seconds: float | None, low: float | None, high: float | None) 
 
 
 def format_share(share: float) -> str:
-    """Return a share in per cent: two digits, at least 0.1 %."""
+    """Return a share in per cent, at least 0.1 %: with one decimal below 1 %, otherwise with none."""
     per_cent = 100 * share
     return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
 
@@ -174,6 +169,6 @@ def format_speedup(value: float | None) -> str:
 
 
 def group_thousands(text: str) -> str:
-    """Return the digits of a printed number as they are, with commas: 223741 as 223,741, 38.60 as 38.60."""
+    """Return a printed number with all its digits, and with commas: 223741 as 223,741, 38.60 as 38.60."""
     whole, point, rest = text.strip().partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()

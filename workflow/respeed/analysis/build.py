@@ -23,7 +23,7 @@ from respeed.records import Description, read_description, read_machines
 class Tables:
     """The tidy tables of a run, by name.
 
-    Each is a frame with the columns that `columns.toml` declares; `rounds` also has the columns INSIDE.
+    Each table is a frame with the columns that `columns.toml` declares; `rounds` also has the columns `INSIDE`.
     """
 
     papers: Mapping[str, Paper]
@@ -31,7 +31,7 @@ class Tables:
     frames: Mapping[str, pd.DataFrame]
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        """Return the table of that name."""
+        """Return the table called `name`."""
         return self.frames[name]
 
     def write(self, folder: Path) -> None:
@@ -48,14 +48,14 @@ def make_tables(
     only: Collection[str] = (),
     count: Count | None = None,
 ) -> Tables:
-    """Read the records of all machines, or with `only` of those, and derive every table of the `papers` from them.
+    """Read the records of all machines, or only of the machines in `only`, and derive every table of the `papers`.
 
     `notes` are people's notes on machines, such as a price; `count` counts the work of cases that are not measured yet.
     """
     descriptions, facts = dict[str, Description](), list[dict[str, str]]()
     frames = [read_rounds([], papers)]
     prices = {machine: one.price for machine, one in notes.items() if one.price}
-    # One machine's records at a time, since those of a hundred machines are gigabytes.
+    # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
         mine, description = read_rounds(records, papers), read_description(machine, smoke)
         if records or description:

@@ -18,7 +18,7 @@ from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, 
 from respeed.records import Description
 from respeed.text import counted, is_known
 
-# The facts of a profile that tables show, and those that decide which programs it runs.
+# The facts of a profile that tables show or that decide which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision", "ladder"]
 # The facts that decide how a row runs.
 DECIDING = ["backend", "device", "threads", "precision", "cpus"]
@@ -29,16 +29,17 @@ NOT_YET = "not measured yet"
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     """Return a row for every cell that has rounds: its status and its numbers.
 
-    Its columns are CELL, and
+    The columns are `CELL`, and
 
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
     step, step_low, step_high, step_median
                           seconds of a step over rounds, for totals; NaN if no time may be shown
-    peak_share            the rate over the highest rate of a bare product on the profile
-    rounds, sessions      the number of rounds with a clean block, and of their sessions
+    peak_share            the cell's rate divided by the highest rate of a plain matrix product on the profile
+    rounds, sessions      the number of rounds with a clean block, and the number of sessions with such rounds
     flops, traffic_bytes, threads, precision, is_cpu
-                          from the last round that has them
-    discarded, error      over all rounds: the number of discarded blocks, and the largest error
+                          from the last round that has the value
+    blocks, discarded, error
+                          over all rounds: the numbers of timed and discarded blocks, and the largest error
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
     causes, slowed        why blocks were discarded, and what made steps slow in the last round that was slow; or empty
@@ -93,8 +94,8 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
                 return status, failures[status]
         return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
     if cell.peak_share > MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
-        # No time is shown. It is called wrong only if noise is ruled out: a neighbour may have slowed the bare products
-        # of a round and not the step.
+        # No time is shown. The cell fails only if noise is ruled out: a neighbour may have slowed the plain matrix
+        # products of a round and not the step.
         text = f"{cell.peak_share:.0%} of the highest rate that a bare product reached here"
         if cell.share_low > MAX_PEAK_SHARE:
             return "failed", f"{text}: the time or the FLOP count is wrong"
@@ -106,9 +107,9 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
 
 
 def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return joules a step and watts of every cell, by CELL; or `energy_reason`, why no round has them.
+    """Return each cell's joules per step and watts, by `CELL`; or `energy_reason`, why no round has joules.
 
-    They are over the rounds that counted the same domains as the last round with energy.
+    Only rounds that metered the same domains as the cell's last round with joules count.
     """
     metered = rounds[rounds["joules"].notna()]
     alike = metered[metered["energy_of"] == metered.groupby(CELL)["energy_of"].transform("last")]
@@ -122,7 +123,7 @@ def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_estimate(cell: Any) -> Estimate:
-    """Return the seconds of a step from a row of `judge_cells` that has a time."""
+    """Return the seconds of a step, with their interval, from a row of `judge_cells` that has a time."""
     return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
 
 
@@ -134,10 +135,10 @@ def make_cells(
     prices: Mapping[str, Price] | None = None,
     count: Count | None = None,
 ) -> pd.DataFrame:
-    """Make a cell for every machine, case and profile: measured ones from `rounds`, and missing ones with the reason.
+    """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none.
 
-    The cost is the seconds times the price of an hour of the whole machine, over 3600. The expected time of a case that
-    is not measured yet follows from its work, which `count` counts.
+    The cost is the seconds times the price of an hour of the entire machine, divided by 3600. The expected time of a
+    case that is not measured yet follows from its work, which `count` counts.
     """
     if rounds.empty and not descriptions:
         return make_frame([], "cells")
@@ -170,7 +171,7 @@ def _asked(
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
 ) -> pd.DataFrame:
-    """Return every case of the papers on every row of each machine, and `why` it is missing unless it was measured."""
+    """Return every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, dict[str, Any]]] = {machine: {} for machine in descriptions}
     for machine, profile, facts in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
@@ -198,13 +199,13 @@ def _asked(
 
 
 def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a row for each case of every table, and for each algorithm that runs it."""
+    """Make a row for each case of every table; a case that several algorithms run has a row for each algorithm."""
     rows = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.cases:
                 algorithm = experiment.algorithms.get(case.workload)
-                # Only backends of these workloads have a row with the case: of its algorithm, or of the table.
+                # A row has the case if its backend runs one of these: the algorithm, or else any workload of the table.
                 workloads = {case.workload} if algorithm else {other.workload for other in experiment.cases}
                 rows.append({
                     "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
@@ -231,9 +232,9 @@ def describe_work(experiment: Experiment, case: Case) -> str:
 def _profile_facts(
     ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Return the rows of one machine, by architecture and name, with the facts of their profiles' files.
+    """Return the rows of one machine, in order of architecture and name, with the facts of their profiles' files.
 
-    A row has the facts with which it `ran` if its file is gone, or has changed since the records were made.
+    If the file is gone, or its `DECIDING` facts differ from the records, the row has the facts with which it `ran`.
     """
     facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
     for name, profile in profiles.items():
@@ -249,14 +250,14 @@ def _profile_facts(
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
     """Return the published rows that a row of ours is compared with.
 
-    They are of its architecture and, in a table of several algorithms, of its algorithm.
+    These rows name our row's `architecture` and, in a table of several algorithms, ran our row's `algorithm`.
     """
     ran_in = paper.experiments[experiment].ran_in
     return tuple(row for row in paper.rows.values() if architecture in row.beside and ran_in(algorithm, row.name))
 
 
 def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
-    """Return whether a cell is compared with any of these published rows."""
+    """Return whether a cell is compared with any of the published rows `names`."""
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     return any(row.name in names for row in beside)
 
@@ -266,7 +267,7 @@ def published_beside(
 ) -> dict[str, Any]:
     """Return `published_row`, the best of the published rows that a cell is compared with, and `published_seconds`.
 
-    `work` is FLOP and bytes, at 4 bytes a number; they turn a printed rate into seconds.
+    `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
     """
     beside = rows_beside(paper, experiment, architecture, algorithm)
     row = paper.fastest(experiment, case, [one.name for one in beside])
@@ -275,7 +276,7 @@ def published_beside(
 
 
 def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add to each cell the published number that it is compared with, `label` and `is_cpu`."""
+    """Add to each cell `published_row` and `published_seconds`, and the columns `label` and `is_cpu`."""
     width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
     work = pd.DataFrame({"flops": cells["flops"], "moved": cells["traffic_bytes"] * width}).astype(object)
     work = work.where(work.notna(), None)
@@ -286,12 +287,12 @@ def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.Da
     return cells.join(pd.DataFrame([best[key] for key in keys], cells.index)).assign(label=label, is_cpu=is_cpu)
 
 
-# The machine of the paper's own rows, in tables that have both theirs and ours.
+# The name of the machine in the paper's own rows, in tables that have the paper's rows and ours.
 PAPER = "paper"
 
 
 def reference(paper: Paper) -> str:
-    """Name a paper in a few words: Raina, Madhavan and Ng (ICML 2009)."""
+    """Name a paper in a few words, such as "Raina, Madhavan and Ng (ICML 2009)"."""
     names = [name.strip("{}") if name.startswith("{") else name.split()[-1] for name in paper.authors]
     if len(names) > 3:
         names = [names[0], "others"]
@@ -299,7 +300,7 @@ def reference(paper: Paper) -> str:
 
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
-    """Name a published row; with its algorithm, device and precision if another row has the same label."""
+    """Name a published row; add its algorithm, device and precision if another row has the same label and package."""
     alike = [other for other in paper.rows.values() if (other.label, other.package) == (row.label, row.package)]
     if len(alike) == 1:
         return row.label
@@ -316,7 +317,7 @@ def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:
-    """Mark a ratio of numbers in different precisions: fp32 over fp64. Empty if they are the same, or not known."""
+    """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
     others = [one for one in base if one and row and one != row]
     return f"{row} over {' and '.join(others)}" if others else ""
 
@@ -331,7 +332,7 @@ def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | 
 
 
 def words_of_unit(experiment: Experiment) -> str:
-    """Describe the numbers of a table: seconds for 1,000,000 examples, milliseconds a step, examples a second."""
+    """Describe a table's unit, such as "seconds for 1,000,000 examples", "milliseconds a step", "examples a second"."""
     name = experiment.unit.name
     if experiment.unit.counted:
         return name

@@ -1,17 +1,18 @@
 """results/tables/claims.csv: the claims of papers, and whether they hold on each machine.
 
-A claim is about ratios: the seconds of our row for the published rows `over`, over the seconds of our row for `row`.
-Each test has a band in which they must lie:
+A claim is about ratios: the seconds of our row for the published rows `over`, divided by the seconds of our row for the
+published `row`. Each test has a band in which the ratios must lie:
 
     each          within the rounding of the printed number
     faster        above 1
-    limited       above 1, and somewhere clearly below the ideal
-    memory        above 0.8 of the bytes that a copy moves
+    limited       above 1, and at least one clearly below its ideal
+    memory        above 0.8 times a copy's rate in bytes
     crossover     the first below 1, the last above 1
-    growth        the last above the first, and none clearly below one before it
+    growth        the last above the first, and none clearly below an earlier one
     mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
 
-An interval lies inside, above or below its band, or partly in it: then the claim is left open, whatever the number.
+A ratio's interval lies inside, above or below its band. If the interval lies only partly in the band, the case is left
+open, whatever the ratio; but a narrow interval (±10 %) that meets a printed number's band counts as inside.
 """
 
 import itertools
@@ -49,13 +50,13 @@ VERDICTS = (REPRODUCED, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABL
 
 # The reason for a case that has no cells, as in a smoke run.
 NOT_MEASURED = "nothing of the paper's sizes was measured"
-# A program that moves its bytes at this share of a plain copy's rate is bound by memory. A copy is timed on another
-# number of arrays, and its best time counts: sums of long vectors were seen at 0.84 to 1.2.
+# A program that moves its bytes at this share of a plain copy's rate is bound by memory. The copy reads and writes
+# another number of arrays, and the copy's best time counts: sums of long vectors were seen at 0.84 to 1.2.
 NEAR_COPY = 0.8
 # At this share of the ideal, such as the number of threads, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
 
-# Why a case with a narrow interval is not settled, and why several cases of one printed column are not.
+# Why a case with a narrow interval is not settled, and why several cases of one printed column are not settled.
 LEFT_OPEN = "its interval leaves it open"
 EITHER = "larger if one was run, smaller if another, and it is not known which"
 
@@ -70,11 +71,11 @@ Verdict = tuple[str, str]
 class Compared:
     """One case of a claim, with its printed number and ours.
 
-    `words` is the case's heading and `column` its printed column. `published` is the number there, `text` its text, and
-    `rounding` its relative error, if the claim names numbers. `pairs` are our cells, a row and its base; a mean has
-    several pairs. `here` is their ratio, and `rounds` the smaller number of rounds of the two. Without a ratio, `here`
-    is NaN, `missing` is the reason, and `may_come` is true if a cell is only disturbed or not measured yet. `ideal` is
-    the ratio that a claim about a limit is compared with.
+    `words` is the case's heading and `column` its printed column. If the claim names numbers, `published` is the number
+    in that column, `text` the number as text, and `rounding` its relative error. `pairs` has our two cells, a row and
+    its base; a mean has several pairs. `here` is the ratio of the two cells, and `rounds` the smaller of their numbers
+    of rounds. Without a ratio, `here` is NaN, `missing` is the reason, and `may_come` is true if a cell is only
+    disturbed or not measured yet. `ideal` is the ratio that a claim about a limit is compared with.
     """
 
     case: str
@@ -92,7 +93,7 @@ class Compared:
 
     @property
     def name(self) -> str:
-        """Return the name of the case."""
+        """Return the name of the case for people: its heading, if it has one."""
         return self.words or self.case
 
     @property
@@ -108,8 +109,8 @@ class Compared:
     def place(self, least: float = 1.0) -> str:
         """Return where the interval lies: inside, above or below the band, or open.
 
-        The band is the printed number with its rounding, or everything from `least` on if none is printed. An interval
-        that meets a printed number is inside only if it is narrow, as a wide one would meet any number near it.
+        The band is the printed number with its rounding or, without a printed number, everything above `least`. An
+        interval that meets the printed number's band is inside only if it is narrow: a wide interval meets any band.
         """
         if self.published is None:
             return "inside" if self.here.is_above(least) else "below" if self.here.is_below(least) else "open"
@@ -131,8 +132,8 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
         whys = dict.fromkeys(one.missing for one in needed) if not measured else [_name(needed[0])]
         return _untested(needed), "; ".join(whys) or NOT_MEASURED
     kind, why = RULES.get(claim.test, judge_all)(measured)
-    # A case without a time may yet make the claim fail. If several cases stand for one printed column, one that is
-    # reproduced is enough.
+    # A case without a time may yet make the claim fail. If several cases share one printed column, one reproduced case
+    # is enough.
     answered = {one.column for one in measured if one.published and one.place() == "inside"}
     absent = [one for one in absent if one.column not in answered or claim.test != "each"]
     if kind != ANOTHER_SHAPE and any(one.may_come for one in absent):
@@ -147,16 +148,17 @@ def judge_case(claim: Claim, one: Compared) -> Verdict:
     if claim.test == "crossover":
         kind = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}[one.place()]
         return kind, (one.open or "near 1") if kind == NOT_SETTLED else ""
-    # One case cannot grow: it is judged by its printed number, or without one, by the side of 1 on which it lies.
+    # One case cannot grow: it is judged by its printed number or, without a printed number, by whether it is above 1.
     kind, why = (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
     return kind, why.removeprefix(f"{one.name}: ")
 
 
 def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
-    """Judge a claim that states the same for every case, or a number for each.
+    """Judge a claim that states the same bound for every case, or a number for each case.
 
-    If some cases are larger and others smaller, the trend is another, whatever becomes of open cases. Otherwise one
-    open case leaves the claim open, except that one case below refutes a claim that all are above a bound.
+    If some cases lie above their band and others below, the trend is not reproduced, whatever becomes of open cases.
+    Otherwise one open case leaves the claim open. But a single case below the bound is enough to refute a claim that
+    all cases are above the bound.
     """
     is_numbered = measured[0].published is not None
     answers = Counter(one.column for one in measured)
@@ -189,17 +191,18 @@ def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
 
 
 def _place_of_alternatives(found: Collection[str]) -> str:
-    """Return the place of cases that stand for one printed column: one case inside is enough."""
+    """Return the place of the cases that share one printed column: it is inside if one of the cases is inside."""
     return next((place for place in ("inside", "open") if place in found), min(found) if len(found) == 1 else "open")
 
 
 def judge_growth(measured: Sequence[Compared]) -> Verdict:
     """Judge whether a number grows from case to case, as the published one does.
 
-    It grows if the last interval lies above the first, and each step is known to go up or to be level: two settled
-    numbers, the second at most 10 % below the first. The trend is not reproduced if a number is more than 10 % below an
-    earlier one, and its interval below the earlier interval; or if first and last are settled, the last interval does
-    not lie above the first, and the last number is at most 10 % above it. With one case, the claim is not settled.
+    The number grows if the last interval lies above the first, and each case is known to be above the previous case or
+    level with it: two settled numbers are level if the second is at most 10 % below the first. The trend is not
+    reproduced if a number is more than 10 % below an earlier number, and its interval lies below the earlier interval;
+    or if the first and the last case are settled, the last interval does not lie above the first, and the last number
+    is at most 10 % above the first number. With one case, the claim is not settled.
     """
     first, last = measured[0], measured[-1]
     if first is last:
@@ -222,9 +225,9 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether ratios begin below 1 and end above it.
+    """Judge whether the first ratio lies below 1 and the last ratio above 1.
 
-    The verdict is larger, or smaller, if both ends lie above, or below, 1.
+    The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
     """
     first, last = measured[0], measured[-1]
     if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
@@ -240,7 +243,7 @@ def judge_crossover(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_limited(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether each ratio is above 1, and one clearly below its ideal; the reason has the shares of the ideal."""
+    """Judge whether each ratio is above 1 and at least one clearly below its ideal; the reason has ratio / ideal."""
     kind, why = judge_all(measured)
     if kind != REPRODUCED:
         return kind, why.replace("slower", "no faster")
@@ -253,12 +256,12 @@ def judge_limited(measured: Sequence[Compared]) -> Verdict:
 
 
 def judge_memory(measured: Sequence[Compared]) -> Verdict:
-    """Judge whether a program moves its bytes nearly as fast as a copy; ratios are shares of the copy's rate."""
+    """Judge whether a program moves its bytes nearly as fast as a copy; each ratio is a share of the copy's rate."""
     kind, why = judge_all(measured, NEAR_COPY)
     return kind, "something else than the memory limits it" if kind == SMALLER else why
 
 
-# The rules of tests that look at all cases together; all other tests use `judge_all`.
+# The tests that have a rule of their own; all other tests use `judge_all`.
 RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
     "growth": judge_growth,
     "crossover": judge_crossover,
@@ -276,7 +279,7 @@ def _name(absent: Compared) -> str:
 
 
 def _by_reason(whys: Mapping[str, str]) -> str:
-    """Return each reason once, after the names of the cases that it applies to."""
+    """Return each reason once, after the names of the cases that have this reason."""
     of: dict[str, list[str]] = defaultdict(list)
     for name, why in whys.items():
         of[why].append(name)
@@ -284,11 +287,11 @@ def _by_reason(whys: Mapping[str, str]) -> str:
 
 
 def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a row for every machine and claim and, if it has several cases, a row for each of them.
+    """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
     `speedup_low` and `speedup_high` the range of our intervals, and `speedup` is missing. `published` and `here` have
-    these numbers as texts for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
+    the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
     rows = []
     for machine, paper, claim, tables in _on_machines(cells, papers):
@@ -302,12 +305,13 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
 
 
 def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> list[tuple[float, set[CellKey]]]:
-    """Find every claim that was measured and is not settled.
+    """Find every claim that has a measured case and is not settled.
 
     Returns
     -------
     list of (rounds, cells)
-        For each claim, about how many rounds would settle it if numbers stay as they are, and the cells to measure.
+        For each claim, about how many rounds per cell, in all, would settle the claim if its numbers stay as they are,
+        and the keys of the cells to measure.
     """
     found = []
     for _, paper, claim, tables in _on_machines(cells, papers):
@@ -321,14 +325,14 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
 
 
 def _rounds_needed(one: Compared) -> float:
-    """Return how many rounds make an interval of ±10 %; at least one more than there are."""
+    """Return about how many rounds in all give an interval of ±10 %: at least one more than the case has."""
     return max(one.rounds + 1, one.rounds * ((one.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
 
 
 def _on_machines(
     cells: pd.DataFrame, papers: Mapping[str, Paper]
 ) -> Iterator[tuple[str, Paper, Claim, Mapping[str, Cells]]]:  # fmt: skip
-    """Yield every claim on every machine, with the cells of each table of its paper."""
+    """Yield every claim on every machine: the machine, paper, claim, and the paper's cells there, by table."""
     of: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells):
         of[cell.machine, cell.paper][cell.experiment].append(cell)
@@ -360,13 +364,13 @@ def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict
 
 
 def say_published(compared: Sequence[Compared]) -> str:
-    """Return the range of the printed numbers for people; equal ones, such as 10 and 10.0, count as one."""
+    """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
     printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
     return _range(list({format_speedup(value): text for value, text in printed}.values()))
 
 
 def _here(claim: Claim, measured: Sequence[Compared]) -> str:
-    """Return the range of our numbers for people, with the widest of their intervals."""
+    """Return the range of our numbers as text, with the widest of their intervals."""
     if not measured:
         return ""
     say = format_whole_share if claim.test == "memory" else format_speedup
@@ -383,10 +387,10 @@ def _range(texts: list[str]) -> str:
 
 
 def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> list[Compared]:
-    """Compare every case of the claim on one machine, given its cells by table.
+    """Compare every case of the claim on one machine, given the machine's cells by table.
 
-    A claim that names numbers has the cases with a printed number; a claim about memory, only the last case; a mean is
-    one case, made of all cases of its claims.
+    For a claim that names numbers (each, growth), only cases with a printed number are compared; for a claim about
+    memory, only the last case. A mean is one case, made of all cases of its claims.
     """
     if claim.of:
         members = [paper.claims[name] for name in claim.of]
@@ -397,7 +401,7 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
     numbered = claim.test in ("each", "growth")
     words = experiment.column_words()
-    # A total is no size among sizes: only claims about every case are about it, too.
+    # A total is not a problem size: only claims about every case include the total.
     no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
     names = [case for case in words if case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
@@ -415,7 +419,7 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
 
 
 class _Missing(Exception):
-    """The reason why a row that a claim is about is missing."""
+    """A row that a claim needs is missing; the message is the reason."""
 
     def __init__(self, reason: str, may_come: bool = False) -> None:
         super().__init__(reason)
@@ -423,7 +427,7 @@ class _Missing(Exception):
 
 
 def _compare_case(claim: Claim, paper: Paper, one: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
-    """Return the case with our rows and their ratio."""
+    """Return the case with our two rows and their ratio, or with the reason why a row is missing."""
     try:
         row, base = _choose_rows(claim, paper, one.case, cells)
         if claim.test == "memory":
@@ -437,9 +441,9 @@ def _compare_case(claim: Claim, paper: Paper, one: Compared, cells: Cells, sampl
 
 
 def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
-    """Return the mean of the cases of several claims, by the titles of their tables, as one case.
+    """Return as one case the mean over all cases of several claims; `parts` has the cases by their table's title.
 
-    The paper's mean is over all printed cases; so if one of them is missing here, there is no mean of ours.
+    The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
     every = [one for found in parts.values() for one in found]
     printed = [Estimate(one.published) for one in every if one.published]
@@ -460,7 +464,7 @@ def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
 
 
 def _share_of_copy(row: Any) -> Estimate:
-    """Return the bytes that a cell moves a second, over those of a copy on the same row."""
+    """Return the bytes per second that a cell moves, divided by the bytes per second of a copy on the same row."""
     if not (row.bandwidth_gbytes and row.traffic_bytes):
         raise _Missing("no copy was timed")
     share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
@@ -470,11 +474,12 @@ def _share_of_copy(row: Any) -> Estimate:
 def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
     """Return our fastest row for the claim's `row` in a case, and its base.
 
-    The base is our fastest row for `over`; or the same row in the case `over_case`; or without either, the row itself.
+    If the claim has an `over_case`, the base is the same row in that case; if it has `over`, our fastest row for
+    `over`; otherwise, the row itself.
 
-    Only rows that are compared with the published row count: of several algorithms, the one that it ran; in its
-    precision if such rows were measured, or else in fp32. Two CPU rows are of one package, so that the claim is about
-    cores and not about libraries.
+    Only our rows that are compared with the published row count. They run the published row's algorithm, in the
+    published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
+    so that the claim is about cores and not about libraries.
     """
     mine = [cell for cell in cells if cell.case == case]
     if not mine:
@@ -491,7 +496,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     if not claim.over:
         return fast[0], fast[0]
     slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine)
-    if fast[0] in slow:  # one of the two rows is not in fp32, and fp32 would stand in for it
+    if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
         other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
         raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
@@ -501,7 +506,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
 
 
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
-    """Return the cells that have a time and are compared with the published rows `names`, the fastest first."""
+    """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     theirs = {paper.rows[name].precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in theirs]
@@ -522,7 +527,7 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
 
 
 def _may_come(cell: Any) -> bool:
-    """Return whether the cell has no time only because it was disturbed, or not measured yet."""
+    """Return whether the cell has no time only because it was disturbed or is not measured yet."""
     return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
 
 
@@ -532,7 +537,7 @@ def _row_of(cell: Any) -> tuple[str, str]:
 
 
 def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
-    """Return a claim's number: as printed if the paper prints it over the same row, else computed; ~ if inferred."""
+    """Return a claim's number: the printed speedup if it is over the same row, else computed; with "~" if inferred."""
     if value is None:
         return ""
     printed = paper.printed_speedup(claim.experiment, case, claim.row)
@@ -548,7 +553,7 @@ def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
     """Describe a paper's results on a machine in two texts: claims by verdict, and how many cells are settled.
 
-    The second is empty if no cell has a time.
+    The second text is empty if no cell has a time.
     """
     mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
     if not (mine["seconds"] > 0).any():

@@ -1,6 +1,6 @@
 """The tidy tables, results/tables/<name>.csv, as `columns.toml` declares them.
 
-This module has the dtypes of their frames, writes and reads their files, and makes docs/tables.md:
+This module sets the dtypes of the frames, writes and reads the files, and makes docs/tables.md:
 
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
@@ -24,7 +24,7 @@ from respeed.text import printable
 
 # Digits of a number in a tidy table: more than any measurement has, fewer than a float prints.
 DIGITS = 9
-# A spreadsheet takes a text that begins with one of these for a formula.
+# If a text begins with one of these characters, a spreadsheet takes the text for a formula.
 FORMULA = ("=", "+", "-", "@")
 
 
@@ -43,14 +43,14 @@ class Column:
 
     @property
     def dtype(self) -> str:
-        """Return its dtype in the frame. A missing number is NaN, a missing text ""; a count may be nullable."""
+        """Return the dtype in the frame. A missing number is NaN, a missing text "", a missing count NA."""
         count = "Int64" if self.empty else "int64"
         return {"text": "str", "number": "float64", "count": count, "flag": "bool"}[self.kind]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A tidy table: the meaning of a row, its key columns, and all columns in order, by name."""
+    """A tidy table: the meaning of a row, the names of the key columns, and all columns by name, in order."""
 
     row: str
     key: tuple[str, ...]
@@ -86,7 +86,8 @@ TABLES = _declared()
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the declared columns of the table, in order, each in its dtype.
 
-    A missing text becomes "", and a missing count that may not be missing 0. Raises KeyError if a column is missing.
+    A missing text becomes "". A missing count becomes 0 in a column without empty fields, and NA in others. Raises
+    KeyError if a column is missing.
     """
     table = TABLES[name]
     missing = {"str": "", "int64": 0}
@@ -95,18 +96,18 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """Make a table from rows, each a mapping of columns to values; without rows it is empty."""
+    """Make a table from rows, each a mapping of columns to values; without rows, make an empty table."""
     return apply_dtypes(pd.DataFrame(list(rows), columns=list(TABLES[name].columns), dtype=object), name)
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Yield the rows, with attributes named as the columns; a missing number is None, not NaN."""
+    """Yield each row as a named tuple, with the columns' names; a missing number is None, not NaN."""
     row = _row_of(tuple(map(str, frame.columns)))
     return itertools.starmap(row, _values(frame))
 
 
 def _values(data: pd.DataFrame | pd.Series) -> list[Any]:
-    """Return the values of a column, or of each row, as Python objects; None where one is missing."""
+    """Return the values of a column, or of each row, as Python objects; a missing value is None."""
     values = data.to_numpy(dtype=object, copy=True)
     values[data.isna().to_numpy()] = None
     found: list[Any] = values.tolist()
@@ -126,7 +127,8 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame without its index.
 
-    Numbers have nine digits, a missing number is an empty field, and no text looks like a formula to a spreadsheet.
+    Floats have at most nine digits, a missing number is an empty field, and no text looks like a formula to a
+    spreadsheet.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -136,7 +138,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read every table that `respeed report` wrote, by name; UserError if one is missing."""
+    """Read every table that `respeed report` wrote, by name; UserError if a file is missing."""
     return {name: load_table(name, folder) for name in TABLES}
 
 
@@ -153,7 +155,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
 
 
 def _fields(column: pd.Series) -> list[Any]:
-    """Return the values of a column as the file has them. Equal texts are converted once; counts and flags stay."""
+    """Return a column's values as they stand in the file. Equal texts are converted once; counts and flags stay."""
     values = _values(column)
     if isinstance(column.dtype, pd.StringDtype):
         shown = {value: _plain(value) for value in set(values)}
@@ -164,7 +166,7 @@ def _fields(column: pd.Series) -> list[Any]:
 def _plain(value: Any) -> Any:
     """Return a number with nine digits, or a text without characters that cannot be printed.
 
-    A text that a spreadsheet would compute gets an apostrophe before it, which keeps it a text there.
+    If a spreadsheet would take the text for a formula, it gets an apostrophe in front and so stays a text.
     """
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")

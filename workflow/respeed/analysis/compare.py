@@ -1,4 +1,4 @@
-"""Compare two sets of rounds of the same cells: which cells became faster or slower beyond their intervals."""
+"""Compare two sets of rounds of the same cells, to find the cells that became faster or slower beyond noise."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,23 +23,23 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
     Parameters
     ----------
     name : str
-        The source is a machine that has records here. After the last @ comes the number of a session, a day such as
-        2026-11-20, or a commit, whole or as git prints it.
+        SOURCE is a machine that has records here. WHEN, after the last @, is the number of a session, a day such as
+        2026-11-20, or a commit, in full or in seven letters.
     smoke : bool
-        Whether to take the records of tiny sizes.
+        Whether to read the records of tiny cases.
     papers : mapping
         The papers whose cells are compared.
 
     Returns
     -------
     DataFrame
-        The table of rounds, with sessions numbered over the whole source, and a column `source`. If these records have
-        measured a case in several ways, only the latest way counts.
+        The table of rounds, with sessions numbered over all records of the source, and a column `source`. If the
+        chosen records measured a case in several ways, only the latest way counts.
 
     Raises
     ------
     UserError
-        There is no such source, or it has no rounds of that time.
+        There is no such source, or the source has no rounds of WHEN.
     """
     source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
     source = source or load_config().machine or machine_slug()
@@ -61,13 +61,14 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
 def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]) -> dict[str, Any]:
     """Compare every cell that both sides measured, as a document for JSON.
 
-    A speedup is the seconds of A over those of B, with an interval at `RATIO_LEVEL`. If both have rounds in the same
-    sessions of one source, these are compared; if not, the interval includes the spread between sessions.
+    A speedup is the seconds of A divided by the seconds of B, with an interval at `RATIO_LEVEL`. If A and B have rounds
+    in the same sessions of one source, these rounds are compared; if not, all rounds are, and the interval includes the
+    spread between sessions.
 
     Raises
     ------
     UserError
-        Both sides have a record in common.
+        A and B have a record in common.
     """
     if set(a["record"]) & set(b["record"]):
         raise UserError("compare: A and B have records in common; name two sessions, days or commits")
@@ -87,13 +88,13 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
 
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
-    """Return the sources, sessions, commits, libraries, times and number of the rounds of a side."""
+    """Return the sources, sessions, commits, libraries, first and last time, and number of one side's rounds."""
     several = {name: sorted({*rounds[name]} - {""}) for name in ("source", "machine", "session", "commit", "library")}
     return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
 
 
 def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dict[str, Any]:
-    """Compare two cells, of which either may have failed."""
+    """Compare two cells; if one of them has no time, the reason says so."""
     ratio, together, verdict = None, False, "not compared"
     whys = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
     if not whys:

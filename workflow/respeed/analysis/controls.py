@@ -1,7 +1,7 @@
-"""Controls: steps of the same product, once and several times, whose times must have the ratio of their work.
+"""Controls: steps of one matrix product, once and several times, whose times must have the ratio of their work.
 
-If two products do not take twice as long as one, or the same product takes another time when it is measured again, the
-times depend on something else than the work. Then no time of that machine can be trusted.
+If two matrix products do not take twice as long as one, or if the same product takes another time when it is
+measured again, the times depend on something else than the work. Then no time of that machine can be trusted.
 """
 
 from collections import Counter
@@ -16,18 +16,18 @@ from respeed.text import format_share, format_speedup
 
 # The workload of all controls.
 CONTROL = "repeated_product"
-# How far the ratio of times may be from the ratio of work, relative to it. A step costs something besides its products,
-# and the same in each case.
+# How far the ratio of times may be from the ratio of work, relative to the ratio of work. Besides its matrix products,
+# a step has a cost that is the same in each case.
 NEAR = 0.01
 AGREES, OPEN, FAILED = "agree", "open", "failed"
 
 
 def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str, str]]:
-    """Yield the verdict on every control that has a time, with its name and its ratio to the first case.
+    """Yield the verdict on every control that has a time, and a text with its name, ratio of times, and ratio of work.
 
-    A control is compared with the first case of its table on the same row. It fails if its interval lies outside
-    work (1 ± `NEAR`); otherwise it agrees if the interval is at most ±10 %. On a machine without fault, a control fails
-    in at most 5 % of reports (Bonferroni).
+    A control is compared with the first case of its table on the same row. It fails if the interval of the ratio of
+    times lies outside work (1 ± `NEAR`), with work the ratio of FLOP; otherwise it agrees if the interval is at most
+    ±10 %, or else is open. On a machine without fault, at most 5 % of reports have a failed control (Bonferroni).
     """
     controls = cells[(cells["algorithm"] == CONTROL) & (cells["seconds"] > 0)]
     for machine, mine in controls.groupby("machine", sort=False):
@@ -44,7 +44,7 @@ def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str,
 
 
 def say_failed(cells: pd.DataFrame, samples: Samples) -> str:
-    """Describe the first control that failed, with its machine and ratio, and count the others; empty if none did."""
+    """Describe the first control that failed, with its machine and ratio, and count the others; empty if none."""
     failed = [text for verdict, text in judge_controls(cells, samples) if verdict == FAILED]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""

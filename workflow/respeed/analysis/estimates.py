@@ -1,9 +1,9 @@
 """Estimate seconds and ratios from rounds, with intervals: Student's and Welch's t on trimmed logarithms.
 
-Noise multiplies, so all sums are of logarithms, and the interval of an inverse is the inverse of the interval. From 8
-rounds on an eighth is trimmed from either end, since now and then a round is slow for no visible reason. Rounds of one
-session (one stretch of measuring) share the machine's speed at that time: they are compared within it, and the spread
-between sessions is a component of variance of its own.
+Noise multiplies, so means are of logarithms, and the interval of an inverse is the inverse of the interval. If a
+session (one stretch of measuring) has 8 rounds or more, an eighth is trimmed from each end, since now and then a round
+is slow for no visible reason. Rounds of one session share the machine's speed at that time: rounds are compared within
+a session, and the spread between sessions is a component of variance of its own.
 
 References
 ----------
@@ -23,35 +23,35 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-# Confidence of one look at a cell and at a ratio. Wide intervals are measured again and looked at a second time, while
-# narrow ones, narrow by luck at times, stay: both looks together hold 95 and 97 %.
+# Confidence of one look at a cell and at a ratio. Cells with wide intervals are measured again and looked at a second
+# time, while narrow intervals stay, even if narrow by luck: both looks together have a confidence of 95 and 97 %.
 CELL_LEVEL, RATIO_LEVEL = 0.96, 0.98
-# From this number of rounds on, an eighth is trimmed from either end.
+# If a session has this number of rounds or more, an eighth of them is trimmed from each end.
 TRIM = 8
 # Clean rounds that an interval needs.
 FEWEST_ROUNDS = 3
-# A cell is settled if its interval reaches at most this far from its number, relative to it: then a factor of 1.25
-# between two such cells is beyond doubt, and the tables are about factors of 2 to 70. Every number is printed with its
-# interval.
+# A cell is settled if its interval reaches at most this far from its number, relative to the number: then a factor of
+# 1.25 between two such cells is beyond doubt, and the tables are about factors of 2 to 70. Every number is printed with
+# its interval.
 SETTLED_MARGIN = 0.1
-# The precision of the rows that others are compared with in tables. A row in another precision is never the base.
+# The precision of the rows that others are compared with, in tables that have no precision of their own.
 FULL_PRECISION = "fp32"
-# A row this many times slower than the fastest is no rival for the first place: noise is smaller.
+# A row that takes more than this many times the fastest row's time is no rival for the first place: noise is smaller.
 RIVAL = 1.5
 # The prior for the spread of a machine's speed between sessions, as a standard deviation of logarithms: pairs of runs
-# on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each (the root of the mean square, over
-# the root of 2). It has these degrees of freedom; measured sessions add theirs.
+# on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each run (the root of the mean square,
+# divided by the root of 2). The prior has these degrees of freedom; measured sessions add theirs.
 SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
 
 # The seconds of a cell's step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
-# Cells that one process measured together: for each name, the seconds by process.
+# Cells that the same processes measured: for each cell's name, the seconds by process.
 Rounds = Mapping[str, Mapping[Any, float]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; `low` and `high` are None if there are too few rounds for one."""
+    """A number with its interval; `low` and `high` are None if there are too few rounds."""
 
     value: float
     low: float | None = None
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def margin(self) -> float | None:
-        """Return the larger distance from the number to an end of its interval, relative to it; None without one."""
+        """Return the larger distance of an end from `value`, divided by `value`; None without an interval."""
         if self.low is None or self.high is None:
             return None
         return max(self.high / self.value - 1, 1 - self.low / self.value)
@@ -73,11 +73,11 @@ class Estimate:
         return self.high is not None and self.high < bound
 
     def times(self, factor: float) -> "Estimate":
-        """Return the estimate times a number that is known exactly."""
+        """Return the estimate times `factor`, which is known exactly."""
         return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)))
 
     def over(self, number: float) -> "Estimate":
-        """Return a number that is known exactly over the estimate."""
+        """Return `number`, which is known exactly, divided by the estimate."""
         return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
 
     def columns(self, name: str) -> dict[str, float | None]:
@@ -104,8 +104,8 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
     Returns
     -------
     Estimate
-        exp of the weighted mean over sessions of the trimmed means of logarithms. There is no interval with fewer than
-        `FEWEST_ROUNDS` rounds, or if no session has two.
+        exp of the mean over sessions, weighted by their rounds, of the trimmed means of logarithms. There is no
+        interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
     rounds = [np.log(one) for one in sessions.values()]
     sizes = np.array([len(one) for one in rounds])
@@ -138,23 +138,23 @@ def estimate_cells(values: pd.Series, groups: pd.Series, sessions: pd.Series | N
 def estimate_ratio(
     base: Sessions, row: Sessions, level: float = RATIO_LEVEL, *, one_machine: bool = True
 ) -> tuple[Estimate, bool]:
-    """Estimate the seconds of `base` over those of `row`.
+    """Estimate the seconds of `base` divided by the seconds of `row`.
 
-    Sessions that both share are compared, each within itself; by least squares, a session has the weight m n / (m + n),
-    with m and n rounds of the two. Without shared sessions (two machines, or two days), or with too few rounds in them,
-    all rounds are compared, and the interval also covers the spread between sessions.
+    `base` and `row` are compared within each session that both share; by least squares, a session with m rounds of
+    `base` and n of `row` has the weight m n / (m + n). Without shared sessions (two machines, or two days), or with too
+    few rounds in them, all rounds are compared, and the interval also covers the spread between sessions.
 
     Parameters
     ----------
     base, row : the seconds of each round, by session
     level : confidence of the interval
-    one_machine : whether both are of one machine; two machines share no session
+    one_machine : whether `base` and `row` are of one machine; two machines share no session
 
     Returns
     -------
     Estimate, bool
-        The ratio, by Welch's t on logarithms, and whether it is from shared sessions. There is no interval if either
-        has fewer than `FEWEST_ROUNDS` rounds.
+        The ratio, by Welch's t on logarithms, and whether it is from shared sessions. There is no interval if `base` or
+        `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
     shared = [session for session in base if session in row and one_machine]
     ends = [[np.log(one[session]) for session in shared or one] for one in (base, row)]
@@ -174,10 +174,10 @@ def estimate_ratio(
 
 
 def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: float = CELL_LEVEL) -> Estimate:
-    """Estimate the sum of the seconds of several cells, over the sum of other cells if there are any.
+    """Estimate the sum of the seconds of several cells, divided by the sum of the cells in `over` if there are any.
 
-    The cells of a group were measured by one process, and whatever slows a round slows all of them. So the variance of
-    a group is over its rounds, whichever of its cells were clean in each; groups are independent.
+    In each round, one process measures all cells of a group, and whatever slows the round slows all these cells. So a
+    group's variance is computed over its rounds, even if a round has only some of the cells. Groups are independent.
 
     Parameters
     ----------
@@ -187,7 +187,8 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     Returns
     -------
     Estimate
-        The sum of the cells' own locations. There is no interval if a cell has fewer than `FEWEST_ROUNDS` rounds.
+        The sum (or ratio of sums) of the cells' own locations. There is no interval if a cell has fewer than
+        `FEWEST_ROUNDS` rounds.
 
     References
     ----------
@@ -203,7 +204,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
-    """Estimate the mean of ratios, each from other cells, as if independent.
+    """Estimate the mean of ratios of different cells, as if the ratios were independent.
 
     With h the half-width of a ratio's interval and H the half-width of the mean's, both of logarithms::
 
@@ -211,8 +212,8 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
         arithmetic    m = 1/n sum of v             w = v / sum of v    (the delta method)
         H^2 = sum of (w h)^2
 
-    Each h is by a t of its own degrees of freedom, so that H is a little wide. H does not cover a disturbance that
-    changes all ratios of a session alike.
+    Each h comes from a t distribution with its own degrees of freedom, so that H is a little too wide. H does not cover
+    a disturbance that changes all ratios of a session alike.
 
     Parameters
     ----------
@@ -257,16 +258,16 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
 def level_among(rivals: int) -> float:
     """Return the confidence at which one of several rival rows may be called slower than the fastest of them.
 
-    A row is falsely called slower only if one of the others beats it by luck: by Bonferroni's inequality at most half
-    of 1 - confidence for each of them.
+    A row is falsely called slower only if another rival beats it by luck. Each of the others does so with a probability
+    of at most (1 - confidence) / 2, and all together with at most the sum of these (Bonferroni's inequality).
     """
     return 1 - (1 - RATIO_LEVEL) * min(1.0, 2 / max(1, rivals - 1))
 
 
 def level_of_each(tests: int) -> float:
-    """Return the confidence of each of several intervals, so that any misses its truth in at most 5 % of reports.
+    """Return a confidence for each of several intervals: at most 5 % of reports have one that misses the truth.
 
-    By Bonferroni's inequality, it is 1 - (1 - `RATIO_LEVEL`) / tests.
+    By Bonferroni's inequality, the confidence is 1 - (1 - `RATIO_LEVEL`) / `tests`.
     """
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
@@ -281,7 +282,7 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
 
 
 def _trimmed_mean(logs: np.ndarray) -> _Mean:
-    """Return the mean without an eighth from either end, and its variance by the winsorised one (Yuen 1974)."""
+    """Return the mean without an eighth from each end, and its variance from the winsorised variance (Yuen 1974)."""
     x, n = np.sort(logs), len(logs)
     if n < 2:
         return _Mean(float(x.mean()), math.nan, math.nan)
@@ -293,7 +294,7 @@ def _trimmed_mean(logs: np.ndarray) -> _Mean:
 
 
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
-    """Return the weighted mean over sessions, with the variance of rounds about the mean of their session."""
+    """Return the weighted mean over sessions; its variance is from the spread of rounds within each session."""
     found = [_trimmed_mean(one) for one in sessions]
     means, variances, freedoms = (np.array(column) for column in zip(*found, strict=True))
     sizes = np.array([len(one) for one in sessions])
@@ -312,7 +313,7 @@ def _welch(means: Sequence[_Mean]) -> float:
 
 
 def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
-    """Return the half-width from the spread between sessions; each cell is a list of sessions. 0 for one session."""
+    """Return the half-width due to the spread between sessions, 0 for one session; a cell is a list of sessions."""
     if sum(map(len, cells)) == 1:
         return 0.0
     squares, freedom, share = 0.0, SESSION_FREEDOM, 0.0
@@ -335,10 +336,10 @@ def _interval(found: _Mean, level: float, between: float, rounds: int) -> Estima
 
 
 def _sum(groups: Sequence[Rounds]) -> tuple[float, list[_Mean]]:
-    """Return the sum of all cells' locations, and the share of each group in it, with its variance.
+    """Return the sum of all cells' locations, and for each group its share of the sum, with the share's variance.
 
-    For a cell with n rounds, the share w of the sum, and the logarithms less their mean d, the variance of a group is
-    R / (R - 1) sum over its R rounds of (sum over cells of w d / n)^2.
+    With n the rounds of a cell, w the cell's share of the sum, and d the logarithm of a round minus the cell's mean, a
+    group of R rounds has the variance R / (R - 1) sum over rounds of (sum over cells of w d / n)^2.
     """
     values = [{name: estimate_values([*cell.values()]).value for name, cell in group.items()} for group in groups]
     total = sum(sum(group.values()) for group in values)

@@ -1,11 +1,12 @@
-"""The expected time of a cell: a bound by the rates of its row, and the reason why a measured time is far from it.
+"""The expected time of a cell: a bound from its row's rates, and the reason why a measured time is far from the bound.
 
     t >= max(FLOP / F, bytes / B)
 
-The workload counts FLOP and bytes. F is the highest rate of a bare product and B the rate of a copy, both on the same
-row of the same machine, and so in its precision and on its threads. A workload of products whose FLOP cannot be counted
-beforehand, such as sparse coding, has no bound, as its bytes alone bound too little. The bound is for the whole step:
-in workloads with parts, the same side limits all parts, and a sum over them is at most 1 % more.
+The workload counts FLOP and bytes. F is the highest rate of a plain matrix product and B the rate of a copy, both on
+the same row of the same machine, and so in the row's precision and on its threads. A workload of matrix products whose
+FLOP cannot be counted beforehand, such as sparse coding, has no bound: a bound from the bytes alone would be too low.
+The bound is for the entire step: in workloads with parts, the same rate (F or B) limits all parts, and the sum of the
+parts' bounds is at most 1 % higher.
 
 References
 ----------
@@ -27,8 +28,8 @@ from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
 from respeed.records import case_key
 from respeed.text import format_share, measured_time
 
-# No program is faster than the products in it, except by noise. Convolutions may be: their operations are counted as
-# direct ones, and libraries choose Winograd's or FFTs, which do fewer.
+# No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
+# the direct method, and libraries choose Winograd's method or FFTs, which need fewer.
 MAX_PEAK_SHARE = 1.05
 CONVOLUTIONS = ("convnet", "convnet_replicas")
 # A time above this many times its bound gets a reason.
@@ -39,7 +40,7 @@ LEAST_SECONDS = 1e-6
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
-# More discarded blocks than this share of all are no accident.
+# If more than this share of all blocks was discarded, this is no accident.
 MANY_DISCARDED = 1 / 3
 
 # FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
@@ -49,7 +50,7 @@ Count = Callable[[Sequence[Case]], Counts]
 
 
 def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gbytes: Any) -> Any:
-    """Return the least seconds for so much work at these rates: max(FLOP / F, bytes / B).
+    """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
 
     Parameters
     ----------
@@ -68,14 +69,14 @@ def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gb
 
 
 def has_bound(workload: str, flops: float) -> bool:
-    """Return whether the counts of a workload bound its time: not if it consists of products with unknown FLOP."""
+    """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
     return flops > 0 or not workloads()[workload].products
 
 
 def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) -> pd.DataFrame:
     """Add `expected_seconds` and `unexpected` to the cells of `make_cells`.
 
-    A cell that `is_due`, not measured yet, has the rates of other cases of its row, and the work that `count` counts.
+    For a cell that `is_due` (not measured yet), the rates are from other cases of its row, and `count` counts the work.
     """
     rates = cells.groupby(["machine", "profile"])[["peak_gflops", "bandwidth_gbytes"]].transform("max")
     work = cells[["flops", "traffic_bytes"]].copy()
@@ -99,9 +100,9 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
 def explain(cell: Any) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    It is empty if the time is as expected, or has no bound or no interval. For a slow cell, causes in its records come
-    first, then its size and a comparison with another row. Convolutions are never called too fast; other cells that
-    compute faster than a bare product have no time at all.
+    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, causes in
+    its records come first, then its size and a comparison with another row. Convolutions are never called too fast;
+    other cells that compute faster than a plain matrix product have no time at all.
     """
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):

@@ -21,7 +21,7 @@ OF_ROUNDS = {
     "accelerator_driver": "accelerator's driver",
     "system": "system",
 }
-# Separates values, since some of them are lists with commas.
+# Separates the values of a fact; a comma would not do, since some values are lists with commas.
 SEPARATOR, UNKNOWN = "; ", "unknown"
 
 
@@ -32,10 +32,10 @@ def describe_machine(
     description: Description | None,
     price: Price | None = None,
 ) -> list[dict[str, str]]:
-    """Return a machine's rows of facts.csv; without records, from its description alone.
+    """Return a machine's rows of facts.csv; without records, from the machine's description alone.
 
-    `records` are in order of time, and `rounds` are made from them. A fact that differs between processes has all
-    values that occurred.
+    `records` are in order of time, and `rounds` are made from them. A fact that differs between processes is shown with
+    all its values.
     """
     facts = [record.start.machine.model_dump() for record in records]
     facts = facts or ([description.hardware.model_dump()] if description else [])
@@ -89,7 +89,7 @@ def _say_price(price: Price) -> str:
 def _values(fact: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the distinct values of a fact, as texts.
 
-    Values with the same text count as one: the memory that a kernel leaves differs by some bytes from boot to boot.
+    Values with the same text count as one: the memory that the kernel reports differs by some bytes from boot to boot.
     """
     absent = UNKNOWN if fact in FIELDS else "none"
     show = "{:g} CPUs".format if fact == "cpu_quota" else functools.partial(show_field, fact)
@@ -97,7 +97,7 @@ def _values(fact: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _libraries(records: Iterable[Record]) -> list[str]:
-    """Return the libraries that multiplied, or shared work among threads: openblas 0.3.30 (SkylakeX)."""
+    """Return the libraries that multiplied or shared work among threads, such as openblas 0.3.30 (SkylakeX)."""
     found = set()
     for record in records:
         for library in record.start.libraries:
@@ -108,7 +108,7 @@ def _libraries(records: Iterable[Record]) -> list[str]:
 
 
 def _devices(records: Iterable[Record]) -> list[str]:
-    """Return the facts of each device as its processes began: multiprocessors, power limit, driver."""
+    """Return each device's multiprocessors, power limit and driver, as found when a process started."""
     found: dict[str, None] = {}
     for device, torch in ((record.start.accelerator, record.start.backend) for record in records):
         texts = [f"{torch.multiprocessors} multiprocessors"] if torch and torch.multiprocessors else []
@@ -123,7 +123,7 @@ def _devices(records: Iterable[Record]) -> list[str]:
 
 
 def _plain_steps(records: Iterable[Record]) -> list[str]:
-    """Return the cases whose steps could not be captured as a graph, and so ran operation by operation, and why."""
+    """Return the cases whose steps could not be captured as a graph and ran operation by operation, with the reason."""
     cases: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for record in records:
         for result in record.results:
@@ -134,7 +134,7 @@ def _plain_steps(records: Iterable[Record]) -> list[str]:
 
 
 def _between_products(records: Iterable[Record]) -> list[str]:
-    """Return the compiler that fused the work between products on each row of a device, or why there was none."""
+    """Return, for each row on a device, the compiler that fused the work between matrix products, or why none did."""
     found: dict[str, None] = {}
     for record in records:
         fused_by = record.start.backend and record.start.backend.elementwise
@@ -144,7 +144,7 @@ def _between_products(records: Iterable[Record]) -> list[str]:
 
 
 def _clocks(records: Iterable[Record]) -> list[str]:
-    """Return the clock of each row on a device, and why it was not higher, from the device's readings after blocks."""
+    """Return each device row's clock, why it was not higher, and the highest power and temperature, after blocks."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for record in records:
         blocks = (block for result in record.results for block in result.blocks)
@@ -167,8 +167,8 @@ def _clocks(records: Iterable[Record]) -> list[str]:
 def _profiles(records: Iterable[Record]) -> dict[str, str]:
     """Return the software of each profile by label, as the measuring processes found it.
 
-    It has library, kernel, threads, precision and the largest error of a checked step. The label, threads and precision
-    are those of the last record.
+    The text has the library, kernel, threads, precision and the largest error of a checked step. The label, the threads
+    asked for and the precision are from the last record.
     """
     by_profile: dict[str, list[Record]] = defaultdict(list)
     for record in records:

@@ -1,6 +1,7 @@
-"""Predict a paper's claims for hardware that is not here: ratios of bounds, from data sheets.
+"""Predict a paper's claims for hardware that is not here, as ratios of bounds.
 
-Predictions are not measured, are written to no table, and are never shown with a measured number.
+The GPU's rates are from a data sheet, the CPU's from a data sheet or from records. Predictions are not measured, are
+written to no table, and are never shown with a measured number.
 """
 
 import math
@@ -18,15 +19,15 @@ from respeed.inputs.machines import Datasheet
 from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 from respeed.records import case_key
 
-# Bytes of a number for a data sheet's GB/s. (Measured rates count at least 4 bytes, on both sides.)
+# Bytes of an array element, for a data sheet's GB/s. (Measured rates count at least 4, for the copy and the work.)
 BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
-# GFLOP/s of a product by precision, and GB/s of the memory, for each architecture of published rows.
+# GFLOP/s of a matrix product by precision, and GB/s of the memory, for each architecture of published rows.
 Rates = Mapping[str, tuple[Mapping[str, float], float]]
 UNMEASURED = Samples(make_frame([], "rounds"))
 
 
 def rates_of(cpu: Datasheet) -> Rates:
-    """Return the rates of one core of a CPU, with the bandwidth of the whole CPU, and of all cores."""
+    """Return the rates of one core of a CPU and of all its cores, both with the bandwidth of the entire CPU."""
     one = {precision: rate / cpu.cores for precision, rate in cpu.gflops.items()}
     return dict(zip(CPU_ARCHITECTURES, ((one, cpu.gbytes), (cpu.gflops, cpu.gbytes)), strict=True))
 
@@ -43,14 +44,15 @@ def measured_rates(cells: pd.DataFrame) -> Rates:
 def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[str, Any]]:
     """Yield the predicted speedups of each claim of a paper.
 
-    A speedup is the bound of the fastest base over the bound of the row, each in the precision of the published row and
-    for the algorithm that it ran. Only claims of a GPU over a CPU have one. A mean needs all speedups of its claims.
+    A speedup is the bound of the fastest base divided by the bound of the row. Each bound is for the precision and the
+    algorithm of its published row. Only claims of a GPU over a CPU have a speedup. A mean needs all speedups of its
+    claims.
 
     Yields
     ------
     dict
-        The claim in words, `says`; the `lowest` and `highest` speedup, or None; the number of `cases` with a speedup,
-        and of `all_cases`; and the `published` numbers.
+        `says`, the claim in words; `lowest` and `highest`, the range of speedups, or None; `cases` and `all_cases`, the
+        number of cases with a speedup and of all cases; `published`, the published numbers as text.
     """
     counts = count([case for one in paper.experiments.values() for case in one.cases])
     for claim in paper.claims.values():
@@ -64,7 +66,7 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
 
 
 def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[float]:
-    """Return the predicted speedups of a claim of a GPU over a CPU, by case; NaN for a case without one."""
+    """Return the predicted speedups of a claim of a GPU over a CPU, by case; NaN for a case without a speedup."""
     if claim.of:
         every = [one for name in claim.of for one in _predict(paper.claims[name], paper, rates, counts)]
         return [estimate_mean([Estimate(one) for one in every], claim.mean).value]
@@ -80,7 +82,7 @@ def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[f
 def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: Rates, counts: Counts) -> float:
     """Return the least seconds of a published row in a case, at these rates; NaN if its work or a rate is not known.
 
-    If the row may have run several algorithms, the fastest counts.
+    If the row may have run several algorithms, the lowest bound counts; a total is the sum over its cases.
     """
     row, table = paper.rows[name], paper.experiments[experiment]
     precision, (gflops, gbytes) = row.precision or FULL_PRECISION, rates.get(row.beside[-1], ({}, math.nan))

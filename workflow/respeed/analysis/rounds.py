@@ -1,7 +1,7 @@
-"""Rounds: a frame with a row for each round of each case that a table shows, made from records, judged block by block.
+"""Make the frame of rounds from records: a row for each round of each case that a table shows.
 
-A result belongs to every table that asks for its workload and parameters. Blocks are judged by today's thresholds, not
-those of the day of the record: a better judgement needs no new measurement.
+A result belongs to every table that asks for its workload and parameters. Blocks are judged one by one, by today's
+thresholds and not by the thresholds at the time of the record: a better judgement needs no new measurement.
 """
 
 import math
@@ -22,22 +22,22 @@ from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
 CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that are not in rounds.csv: how many blocks were discarded by each cause, the row as it ran, and
-# the cause of slow steps that discards no block.
+# Columns of the frame that are not in rounds.csv: how many blocks were discarded for each cause, the profile as it ran,
+# and what made steps slow without a discarded block.
 INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
-# The workload of one dense product: its rate is the most that the row's hardware and library reach.
+# The workload of one dense matrix product: its rate is the highest that the row's hardware and library reach.
 BARE_PRODUCT = "matmul"
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
-# A device whose clock is below this share of its highest one is slow for that reason.
+# A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
-# Session, profile, threads and library of a row: probes and products are compared within these.
+# Session, profile, threads and library: probes and matrix products are compared only if all four are the same.
 ProbedRow = tuple[int, str, int, str]
 # Seconds of all reference probes of a row in a session, by the group in which they are compared (`probed_as`).
 Probes = dict[str, list[float]]
-# What tells measurements of a case apart; the latest counts.
+# What tells several measurements of a case apart; only the latest measurement counts.
 Measurement = tuple[Any, ...]
 
 
@@ -58,10 +58,10 @@ def key_of(cell: Any) -> CellKey:
 
 
 def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Return the rounds of each machine in order of time, with the columns of `columns.toml`, and INSIDE.
+    """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
 
-    If a case was measured in several ways (other threads, another version of its library), only the latest counts.
-    Rounds are numbered within each cell. `step_seconds` and `step_seconds_median` are NaN if no block is clean.
+    If a case was measured in several ways (other threads, another version of its library), only the latest way
+    counts. Rounds are numbered within each cell. `step_seconds` and `step_seconds_median` are NaN if no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -78,9 +78,10 @@ def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.Da
 
 
 def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
-    """Return the mean seconds of a step in each round of each cell, by the start of the round's process.
+    """Return the mean seconds of a step in each round of each cell, by the start time of the round's process.
 
-    The numbers of rounds do not show which rounds of two cells one process measured, as it may have lost one of them.
+    Round numbers do not show which rounds of two cells are from the same process, as a process may lack one of the
+    cells.
     """
     timed = rounds[rounds["step_seconds"].notna()]
     columns = (timed[name].tolist() for name in [*CELL, "started", "step_seconds"])
@@ -103,8 +104,8 @@ def probes_of(records: Iterable[Record]) -> Probes:
 def probed_as(key: str, *, is_cpu: bool) -> str:
     """Return the group in which the probes of a case are compared.
 
-    A CPU row has one group for all its cases; a device has one for each case, since its last work decides its clock, so
-    that all probes after heavy work are slow.
+    A CPU row has one group for all cases. A device row has a group for each case: the work just before a probe decides
+    the device's clock, so that all probes after heavy work are slow.
     """
     return "" if is_cpu else key
 
@@ -114,17 +115,17 @@ def _probed(session: int, record: Record) -> ProbedRow:
 
 
 def _ceilings_by_row(numbered: Iterable[tuple[int, Record]]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Return the highest rates of a bare product and of a copy, for each row with its threads and library.
+    """Return the highest rates of a plain matrix product and of a copy, by profile, threads and library.
 
-    For each product and session, it is the median over rounds of the best rate in a round, as a maximum over rounds
-    would rise with their number; then the highest of all products and sessions.
+    First, for each matrix product (or copy) and session, the median over rounds of the best rate in a round is taken: a
+    maximum would rise with the number of rounds. Then the highest median of all products and sessions is the rate.
     """
     rates: dict[ProbedRow, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for session, record in numbered:
         found = rates[_probed(session, record)]
         for name, rate in record.start.ceilings.items():
             found[name].append(rate)
-        # Measured products may be larger than those that every process can afford to time.
+        # Matrix products that are cases may be larger than the ones that every process times at its start.
         for result in record.results:
             if result.workload == BARE_PRODUCT and result.blocks and result.flops:
                 seconds = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
@@ -176,7 +177,7 @@ def _rows(
 
 
 def _measurement(record: Record, result: Result) -> Measurement:
-    """Return what tells measurements of a case apart: threads, the row's settings, and an outside program."""
+    """Return what tells measurements of a case apart: threads, the row's settings, and an outside program's source."""
     row = record.start.profile
     program = result.source if "program" in result.parameters else ""
     return record.start.threads, row.backend, row.device, row.precision, row.cpus or None, program
@@ -196,9 +197,9 @@ def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measuremen
 def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result) -> bool:
     """Return whether a result belongs to the latest measurement.
 
-    Another version of the library makes another measurement, as its rounds have another distribution. A process that
-    never started has no version: it is a missing round. A failed or wrong result counts as long as its program is the
-    one that was tried last.
+    With another version of the library, rounds have another distribution and belong to another measurement. A process
+    that ended before its first case has no version, and counts as a missing round. A result that is not measured, such
+    as a failed or wrong result, counts only if its workload's source is the same as in the last result.
     """
     measurement, library, source = latest
     is_same = _measurement(record, result) == measurement and record.library in ("", library)
@@ -206,10 +207,10 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
 
 
 def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
-    """Return one case of a round.
+    """Return the columns of a round that follow from one result, after judging its blocks.
 
-    `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the reasons that a
-    device reports throughout the session.
+    `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the bits of the
+    reasons that a device reports throughout the session.
     """
     start, blocks = record.start, result.blocks
     is_timed = result.status == "measured"
@@ -248,7 +249,7 @@ def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: i
 
 
 def low_clock(blocks: Iterable[Block]) -> str:
-    """Return the share of its highest clock at which a device ran, and why, if it is below LOW_CLOCK; else empty."""
+    """Return at which share of its highest clock a device ran, and why; empty if that is at least `LOW_CLOCK`."""
     readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
     share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
     whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
@@ -256,14 +257,14 @@ def low_clock(blocks: Iterable[Block]) -> str:
 
 
 def count_causes(causes: Mapping[str, int]) -> str:
-    """List why blocks were discarded, the most frequent cause first: page faults in 3, clocks throttled in 1."""
+    """List why blocks were discarded, most frequent cause first, such as "page faults in 3, clocks throttled in 1"."""
     return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
 
 
 def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, float]:
     """Return the seconds of a step in one round, over its clean blocks: the mean for totals, the median for speeds.
 
-    `weights` say how often each part counts in a step that is timed in parts.
+    If a step is timed in parts, `weights` are how often each part counts in a step.
     """
     if not clean:
         return {}
@@ -284,9 +285,9 @@ def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[s
 
 
 def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None) -> dict[str, Any]:
-    """Return the joules of a step, over all domains, and its watts; or why the `clean` blocks have none.
+    """Return the joules of a step, over all domains, and the watts; or why the `clean` blocks have no joules.
 
-    `weights` is how often each part counts in a step, `why_not` the record's reason why no counter could be read.
+    `weights` are how often each part counts in a step; `why_not` is the record's reason why no counter could be read.
     """
     if why_not:
         return {"energy_reason": why_not}
@@ -310,7 +311,7 @@ def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: s
 def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
     """Split the records of one machine, in order of time, into sessions.
 
-    A session ends where nothing is measured for longer than PAUSE.
+    A session ends when nothing is measured for longer than `PAUSE`.
     """
     sessions: list[list[Record]] = []
     until = -math.inf
@@ -328,7 +329,7 @@ def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
 
 
 def current_session(records: Iterable[Record], now: str) -> tuple[list[Record], int]:
-    """Return the records of the session that is going on `now` (ISO 8601), and the number of sessions before it."""
+    """Return the records of the session that `now` (ISO 8601) belongs to, and the number of earlier sessions."""
     sessions = split_sessions(records)
     ended = max((one.began + one.wall_seconds for one in sessions[-1]), default=-math.inf) if sessions else -math.inf
     mine = sessions.pop() if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []

@@ -1,11 +1,11 @@
 """Several cells together: speedups, and the sum of a table.
 
-Only `Samples.ratio` makes the ratio of two cells: the seconds of the base over those of the row. The tables made here:
+`Samples.ratio` makes the ratio of two cells in all tables: the base's seconds divided by the row's. This module makes:
 
-    speedups.csv   every cell over the fastest CPU row of its machine and case, in fp32, as papers have it, or in the
-                   table's one precision
-    machines.csv   for each case, the fastest row in fp32 of each machine over the fastest machine's
-    cells.csv      one more case if a table's cases add up: their total
+    speedups.csv   the speedup of every cell over the fastest CPU row of its machine and case, in the table's precision
+                   if it has one, or else in fp32, as papers have it
+    machines.csv   for each case, the speedup of each machine's fastest row in fp32 over the fastest machine's
+    cells.csv      one more case, the total, for each table whose cases add up
 """
 
 import math
@@ -44,7 +44,7 @@ OTHER_SESSION = "compared with rounds of another session"
 class Samples:
     """The times of the rounds of every cell.
 
-    Only here do several cells together get an interval. A cell is a row of the table of cells.
+    Ratios and sums of cells get their intervals here. A cell is a row of the table of cells.
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
@@ -57,7 +57,7 @@ class Samples:
             self._by_session[CellKey(*cell)][session].append(seconds)
 
     def by_session(self, cell: Any) -> Sessions:
-        """Return the median seconds of a step in each round of the cell, by session: for speeds."""
+        """Return the median seconds of a step in each round of the cell, by session; speedups are made from them."""
         return self._by_session[key_of(cell)]
 
     def keys_of(self, cell: Any) -> list[CellKey]:
@@ -65,9 +65,9 @@ class Samples:
         return [key_of(one) for one in self._parts.get(key_of(cell), [cell])]
 
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
-        """Estimate t_base / t_cell, and return whether it is from rounds of the same sessions.
+        """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
-        Two machines never have the same sessions.
+        Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
         """
         if key_of(cell) in self._parts:
             over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
@@ -76,17 +76,17 @@ class Samples:
         return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
 
     def total(self, total: CellKey, parts: list[Any]) -> Estimate:
-        """Estimate the seconds of several cells together, and remember the cells as the parts of that total."""
+        """Estimate the seconds of several cells together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
         return self.sum(parts)[0]
 
     def sum(
         self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL
     ) -> tuple[Estimate, bool]:
-        """Estimate the seconds of several cells together, over those of others if there are any.
+        """Estimate the seconds of `cells` together, divided by the seconds of the cells `over` if there are any.
 
-        Return also whether all are from one session, or both sides from the same sessions. If not, the interval covers
-        the spread between sessions.
+        Return also whether all rounds are from one session or, with `over`, whether both sides share a session. If not,
+        the interval covers the spread between sessions.
         """
         found = estimate_sum(self._together(cells), self._together(over), confidence)
         days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
@@ -94,7 +94,7 @@ class Samples:
         return (found if is_within else add_sessions(found, days, confidence)), is_within
 
     def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[str, float]]]:
-        """Return the mean seconds of each cell by process, in a mapping for each row, as its processes measure all."""
+        """Return, for each row, the seconds by cell and process: the processes of a row measure all its cells."""
         groups: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
         for cell in cells:
             means = self._by_process[key_of(cell)]
@@ -105,14 +105,14 @@ class Samples:
 
 
 def times_the_work(base: Any, cell: Any) -> float:
-    """Return the work of a step of the cell over that of the base, as the table's unit counts it; 1 if uncounted."""
+    """Return the cell's work per step divided by the base's, as the table's unit counts work; 1 if not counted."""
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
 def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add a total to every table whose cases add up, on each row that runs them: the sum of the cases.
+    """Add a total, the sum of the cases, to every table whose cases add up, on each row that has a case.
 
-    If a case has no time, the total has none, and `reason` names the first such case.
+    If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
     """
     totals = []
     for paper in papers.values():
@@ -161,17 +161,17 @@ def _total_key(total: Mapping[str, Any]) -> CellKey:
 
 
 def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
-    """Compare every cell with its base: the fastest of the cells with the same `by` that `may_be_base`.
+    """Compare every cell with its base: of the cells with the same values in `by`, the fastest that `may_be_base`.
 
-    Of several equally fast cells, a lucky one seems the fastest: its rivals are compared with more confidence, so that
-    each is falsely called slower in at most 5 %.
+    Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
+    each rival is falsely called slower with a probability of at most 5 %.
 
     Returns
     -------
     DataFrame
-        base_machine, base_algorithm, base_profile; speedup, speedup_low, speedup_high, confidence: seconds of the base
-        over those of the cell; verdict (base, the verdict on the speedup, or none without a base or seconds) and
-        reason; together: whether the speedup is from rounds of the same sessions.
+        base_machine, base_algorithm, base_profile; speedup, the seconds of the base divided by the seconds of the cell,
+        with its interval speedup_low, speedup_high and confidence; verdict ("base", the verdict on the speedup, or
+        "none" without a base or seconds) and reason; together, whether the speedup is from rounds of the same sessions.
     """
     best = cells[may_be_base & cells["seconds"].notna()].groupby(by)["seconds"].idxmin()
     base = cells[by].join(best.rename("base"), on=by)["base"]
@@ -214,7 +214,7 @@ def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mappin
 
 
 def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a speedup for every cell. A row in another precision than the table's has a speedup, but is no base."""
+    """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
     compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
     columns = ["published", "published_precisions"]
@@ -229,9 +229,10 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
-    """Return the paper's own speedup of `row` over its fastest row of `over`, by default of its CPU rows.
+    """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
-    It follows from the printed numbers, or else it is the printed speedup, which is over the fastest CPU row.
+    The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
+    the fastest CPU row. Return None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
     made = paper.speedup(experiment, case, row, over)
@@ -240,9 +241,9 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
-    """Return the published speedup of the best row that the cell is compared with, and a mark.
+    """Return the published speedup of the best published row that the cell is compared with, and a mark.
 
-    The mark has the precisions of both sides if they differ. If rows have only printed speedups, the first counts.
+    The mark has the precisions of both sides if they differ. If the paper prints only speedups, the first one counts.
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
@@ -255,10 +256,10 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
 
 
 def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """Compare machines: a row for every machine and case that more than one of them measured.
+    """Compare machines: make a row for every machine in each case that more than one machine measured.
 
-    It has the fastest machine's seconds over its own, each on its fastest row in fp32. A machine whose interval
-    includes 1 shares the first place.
+    A row has the fastest machine's seconds divided by this machine's, each on its fastest row in fp32. A machine whose
+    interval includes 1 shares the first place.
     """
     timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]

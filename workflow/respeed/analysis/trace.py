@@ -1,4 +1,4 @@
-"""Trace one number: the program that ran, its rounds, the line of the record behind each, and the statistics."""
+"""Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,12 +15,12 @@ from respeed.model import Experiment
 from respeed.records import Record
 from respeed.text import measured_value
 
-# The rounds that the command adds to the existing ones: as many as an interval needs.
+# The number of rounds that the command adds to the existing rounds: as many as an interval needs.
 MORE_ROUNDS = 3
 
 
 def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
-    """Return the cells of that name on that profile: more than one if papers or algorithms share the name.
+    """Return the cells called `name` on `profile`: more than one if several papers or algorithms have that name.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
     Raises
     ------
     UserError
-        There is no such cell; the message has the nearest existing name.
+        There is no such cell or profile; the message has the nearest existing name.
     """
     whole = cells["paper"] + "/" + cells["experiment"] + "/" + cells["case"]
     names = whole if name.count("/") > 1 else cells["experiment"] + "/" + cells["case"]
@@ -48,9 +48,9 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
 
 
 def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
-    """Return the command that measures one cell and nothing else; empty if its machine cannot run it.
+    """Return the command that measures one cell; empty if the cell's machine cannot run the cell.
 
-    For a total it measures all parts, and for a ladder of threads all its rows.
+    For a total, the command measures all parts; for a row of a ladder of thread counts, all rows of the ladder.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     rounds : int
         The number of existing rounds: the command asks for `MORE_ROUNDS` more.
     smoke : bool
-        Whether the rounds are of tiny sizes.
+        Whether the rounds are of tiny cases.
     """
     if cell.status == "not-run" and cell.reason != NOT_YET:
         return ""
@@ -80,13 +80,14 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
     tables : Tables
         The tidy tables that have the cell.
     records : iterable of Record
-        The records of its machine.
+        The records of the cell's machine.
     cell : row of the table of cells
 
     Returns
     -------
     dict
-        `cell`, `speedup` and `rounds` have the columns of these tables. A total has no rounds; `parts` names its cases.
+        `cell`, `speedup` and `rounds` have the columns of the tables of cells, speedups and rounds. A total has no
+        rounds; `parts` names its cases.
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]

@@ -1,20 +1,23 @@
 """The factors of a speedup.
 
-why.csv has every speedup, the paper's and ours, as the product of the factors that apply:
+why.csv has speedups, the paper's and ours, each as the product of the factors that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
 
-    peaks      the peak of the row's hardware over that of the base's
-    algorithm  if the two run different ones: seconds of the base's over those of the row's, both on one CPU row here
-    shares     if both do the same arithmetic: the share of its peak that the row reached over the base's
-    rest       all else, if they do not
+    peaks      the peak rate of the row's hardware divided by the peak rate of the base's hardware
+    algorithm  if row and base run different algorithms: the seconds of the base's algorithm divided by the seconds of
+               the row's algorithm, both on one row here
+    shares     if row and base do the same arithmetic: the share of its peak that the row reached divided by the
+               share that the base reached
+    rest       if row and base do different arithmetic: all else
 
-The speedup has an interval if our rounds give one; the factors are point estimates, and the last is the quotient that
-the others leave. A speedup over a row of the same machine is estimated from rounds of shared sessions, so that `shares`
-may differ slightly from the ratio of the two shares. If the paper's CPU rows run another algorithm than its
-accelerator's, so do the two sides of our speedup over our CPU: the base is the fastest CPU row with the CPU's
-algorithm, of those that run the device's as well. Over a row of the paper, the algorithm's factor is the time of
-theirs over that of ours, both on our row; the rest then also contains their language and precision.
+The speedup has an interval if our rounds give one; the factors are point estimates, and the last factor is the speedup
+divided by the others. A speedup over a row of the same machine is estimated from rounds of shared sessions, so that
+`shares` may differ slightly from the ratio of the two shares. If the paper's CPU rows and accelerator rows run
+different algorithms, so do our two rows: the base is the fastest CPU row with the paper's CPU algorithm, of the CPU
+rows that also run the accelerator's algorithm. For our speedup over a row of the paper, the factor `algorithm` is the
+time of the paper's algorithm divided by the time of ours, both on our row; `rest` then also contains the paper's
+language and precision.
 """
 
 from collections import defaultdict
@@ -30,7 +33,7 @@ from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.speedups import COLUMN, Samples
 from respeed.model import Experiment, Paper
 
-# The row and the base of each comparison of why.csv, in words; theirs first.
+# The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
 COMPARISONS = {
     "theirs": ("the paper's GPU", "the paper's CPU"),
     "ours": ("GPU here", "CPU here"),
@@ -42,7 +45,7 @@ _row = attrgetter(*COLUMN, "profile")
 
 
 def _fastest(cells: Iterable[Any]) -> Any:
-    """Return the fastest of the cells, which all have a time; the first of equals, None without any."""
+    """Return the fastest of the cells, which all have a time; the first if several are equal, None without cells."""
     return min(cells, key=attrgetter("seconds"), default=None)
 
 
@@ -59,7 +62,7 @@ class _Printed(NamedTuple):
 def make_why(
     cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper]
 ) -> pd.DataFrame:
-    """Break speedups into factors, by case of tables with printed numbers: the paper's, then each machine's."""
+    """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
     measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
         measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
@@ -90,7 +93,7 @@ def make_why(
 def _printed(
     paper: Paper, experiment: str, case: str, rows: Collection[str], work: float | None, traffic: float | None
 ) -> _Printed | None:
-    """Return the fastest of these published rows for the case; None if none has seconds."""
+    """Return the fastest of the published rows `rows` in the case; None if its seconds are not known."""
     row = paper.fastest(experiment, case, rows)
     seconds = paper.seconds(experiment, case, row.name, work, traffic) if row else None
     if not (row and seconds):
@@ -109,7 +112,7 @@ def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu:
 def _over_our_cpu(
     paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], samples: Samples
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fastest accelerator row over a CPU row of the same machine, each with the paper's algorithm."""
+    """Yield the speedup of the fastest accelerator row over a CPU row here, if possible with the paper's algorithms."""
     gpu = _fastest(cell for cell in mine if not cell.is_cpu)
     if gpu is None:
         return
@@ -156,7 +159,7 @@ def compare(
 ) -> dict[str, Any]:  # fmt: skip
     """Return a row of why.csv, without its factors, for two cells or published rows.
 
-    `algorithm` is the factor between two algorithms, if two are compared; `same_work` is true if both sides otherwise
+    `algorithm` is the factor between the two algorithms, if they differ; `same_work` is true if row and base otherwise
     do the same arithmetic.
     """
     return {
@@ -170,7 +173,8 @@ def compare(
 def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Break every speedup into factors: the table why.csv.
 
-    Besides the fields of `compare`, a row has its paper, experiment and case, and `work`, the FLOP of both sides.
+    Besides the fields of `compare`, each row of `compared` has its paper, experiment and case, and `work`, the FLOP of
+    row and base alike.
     """
     why = pd.DataFrame(list(compared))
     if why.empty:

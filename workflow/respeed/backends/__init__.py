@@ -1,9 +1,9 @@
-"""Backends: the libraries that compute. One module each, named as in the hardware profiles, and a class in it.
+"""Backends: the libraries that compute. Each is a module, named as in the hardware profiles, with a class in it.
 
-A module has its DEVICES and PRECISIONS, of which a hardware profile names one each, as literals, since it is parsed
-without being imported; and perhaps FRAMEWORK, the name of the workloads' methods that it runs, if that is not its own
-name. ``Backend(device=, precision=, threads=, seed=)`` makes a backend, or raises NotMeasurable with the reason. Arrays
-of a backend for devices take ``@`` and ``+``: `probe` tries these.
+A module lists its DEVICES and PRECISIONS; a hardware profile names one of each. They are literals, because the module
+is parsed without being imported. FRAMEWORK names the workloads' methods that the module runs, where these do not have
+the module's name. ``Backend(device=, precision=, threads=, seed=)`` returns a backend, or raises NotMeasurable with the
+reason. If a backend has devices other than the CPU, its arrays support ``@`` and ``+``, which `probe` tries.
 """
 
 import importlib
@@ -30,22 +30,22 @@ SMALL_PRODUCT = "a small product on it"
 
 
 class Backend(ABC):
-    """A library on a device, in a precision, on so many threads. It is the `Row` of its steps.
+    """A library on a device, in a precision, with a number of threads; steps get it as their `Row`.
 
     Attributes
     ----------
     synchronous : bool
         Whether an operation is finished when it returns, so that single steps can be timed.
     pools : int
-        Pools of `threads` threads that a step may use in turn.
+        How many pools, of `threads` threads each, a step may use, one pool at a time.
     shares_cores : bool
-        Whether the library has more threads than the row, on the row's CPUs. They wait for one another by design; the
-        check is of the CPU time that they take.
+        Whether the library has more threads than the row, on the row's CPUs. These threads wait for one another by
+        design; their CPU time is checked as well as their number.
     memory_factor : float
-        The memory of a program's arrays, over 4 bytes a number.
+        The bytes of a program's arrays on the device, divided by their bytes in fp32.
     looser : mapping of str to float
-        Arrays that may be farther off than others in the row's precision, and how far: the library's own algorithm for
-        them rounds more, and nothing forbids it.
+        The allowed errors of arrays that the library computes by an algorithm that rounds more than others in the
+        row's precision, and that no option turns off.
     """
 
     framework: ClassVar[str]
@@ -58,31 +58,32 @@ class Backend(ABC):
 
     def __init__(self, precision: str, threads: int) -> None:
         self.precision, self.threads = precision, threads
-        # The type of arrays as NumPy: their own, or fp32 for low precisions, which it holds exactly.
+        # The type of arrays on the host: their own, or fp32 for low precisions, whose values fp32 holds exactly.
         self.host_dtype = np.dtype(f"f{number_bytes(precision)}")
         self.memory_factor = self.host_dtype.itemsize / 4
 
     @abstractmethod
     def array(self, values: Any, *, exact: bool = False) -> Any:
-        """Return `values` on the device in the row's precision; if `exact`, in fp32 however low that is."""
+        """Return `values` on the device in the row's precision; if `exact`, in fp32 at least."""
 
     def write(self, values: Any, out: Any) -> None:
-        """Compute out <- values, of the host; a number goes to all places."""
+        """Copy `values`, an array of the host or one number for all elements, into `out`."""
         raise NotImplementedError
 
     @abstractmethod
     def host(self, array: Any) -> Any:
-        """Return an array as NumPy, in fp32 or fp64, and anything else unchanged. Use it before the next step."""
+        """Return an array as NumPy's, in fp32 or fp64, to be used before the next step; anything else unchanged."""
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Return the facts of a record about the library as it is in force.
+        """Return the facts about the library, as it is set up now, for a record.
 
-        `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel`, `accelerator`.
+        These are `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel` and
+        `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":
-        """Return the workload as a program on this row. All that it needs is allocated here."""
+        """Return the workload as a program on this row, with all arrays that the program needs."""
         return Program(self, workload, seed)
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
@@ -91,26 +92,26 @@ class Backend(ABC):
             work(item)
 
     def limited(self, step: Step, threads: int) -> Step:
-        """Return the step on so many threads; NotMeasurable where that cannot be."""
+        """Return the step limited to `threads` threads; raise NotMeasurable if the library has no such limit."""
         raise NotMeasurable("the threads of this library cannot be limited for a step")
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
-        """Return the step, or the same step as one launch on the device.
+        """Return the step itself, or as a graph: the same operations in one launch on the device.
 
-        Where there is an `undo`, the step may be done once before, and `undo` is then called.
+        If `undo` is given, the step may first be run once, to prepare the capture; `undo` is then called.
         """
         return step
 
     def why_plain(self) -> str | None:
-        """Return why steps since the last call could not be captured; None if all were."""
+        """Return why steps could not be captured since this was last called; None if all were captured."""
         return None
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return contexts in which a tiny program loads all code that large programs use."""
+        """Return contexts: a tiny program that runs in each of them loads all code that large programs use."""
         return (nullcontext(),)
 
     def bytes_free(self) -> float | None:
-        """Return how many bytes arrays can still take of the device's own memory; None if they lie in the host's."""
+        """Return the bytes of the device's own memory that are free for arrays; None if arrays lie in the host's."""
         return None
 
     def sync(self) -> None:  # noqa: B027, nothing where an operation is finished when it returns
@@ -118,12 +119,12 @@ class Backend(ABC):
 
 
 class Program:
-    """A workload on a row: its arrays, its steps, and their check.
+    """A workload on a row: its arrays, its steps, and the check of their results.
 
     Attributes
     ----------
     parts : mapping of str to callable
-        The parts of a step, which are done one after another, each timed by itself.
+        The parts of a step, which run one after another, each timed by itself.
     arrays : Arrays
         All arrays, and the objects that the workload has prepared.
     """
@@ -150,7 +151,7 @@ class Program:
 
     @property
     def other_graphs(self) -> int:
-        """Return how many graphs there are beside that of the first step: one for each other item of cycled arrays."""
+        """Return how many graphs exist besides the first step's: one for each further item of the cycled arrays."""
         is_graph = self.backend.graphs and self.framework == self.backend.framework
         return len(self._views) - 1 if is_graph and not self.workload.whole_pass else 0
 
@@ -168,7 +169,7 @@ class Program:
         return [Arrays(**{**shared, **{name: shared[name][item] for name in names}}) for item in range(self._items)]
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
-        """Return the parts of a step on one view."""
+        """Return the parts of a step on one view, the arrays with one item of each cycled array."""
         workload, backend, framework = self.workload, self.backend, self.framework
         if several := getattr(workload, f"steps_{framework}", None):
             steps: dict[str, Step] = several(view, backend)
@@ -186,7 +187,7 @@ class Program:
         return steps
 
     def _do(self, part: str) -> None:
-        """Do a part of the next step; after the last part, do what comes between two steps."""
+        """Run a part of the next step; after the last part, also do the work that comes between two steps."""
         workload, place = self.workload, self.count % len(self._views)
         self._steps[place][part]()
         if part != self._last:
@@ -199,12 +200,12 @@ class Program:
         self.count += 1
 
     def step(self) -> None:
-        """Do one step. Where the device runs ahead, it need not be finished on return."""
+        """Run one step. If the backend is not `synchronous`, the step may still be running on return."""
         for part in self.parts.values():
             part()
 
     def _undo(self) -> None:
-        """Undo the first step: restore the arrays that it read and changed, and make all that it only writes NaN."""
+        """Undo the first step: restore the arrays that it both reads and changes, and fill its outputs with NaN."""
         for name, values in self.inputs.items():
             if name in self._kept:
                 self._write(name, values)
@@ -212,16 +213,16 @@ class Program:
                 self._write(name, np.nan)
 
     def begin_anew(self) -> None:
-        """Before the last check, draw all inputs anew, except those left by the last step, and make all outputs NaN.
+        """Draw all inputs anew, except those that the last step has left, and fill all outputs with NaN.
 
-        A result that is right afterwards was computed by the next step, from its own inputs.
+        If the result of the next step is then right, that step computed it, from its own inputs.
         """
         fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
         for name, values in fresh.items():
             if name in self._kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
             elif name not in vars(self.arrays):
-                continue  # it is prepared in another form, and stays as it was
+                continue  # this input was prepared in another form, and stays as it was
             elif isinstance(values, Zeros):
                 self._write(name, np.nan)
             else:
@@ -229,11 +230,11 @@ class Program:
                 self._given[name] = values
 
     def _write(self, name: str, values: Any) -> None:
-        """Write to an array; a number goes to all places."""
+        """Write `values`, an array or one number for all elements, to the array `name`."""
         self.backend.write(values, getattr(self.arrays, name))
 
     def check(self) -> Pairs:
-        """Pair the results of the last step with the results that it must have."""
+        """Pair the results of the last step with the reference results that the workload computes."""
         given, last = {**self.inputs, **self._given}, self.count - 1
         for name in self.workload.cycled:
             given[name] = given[name][last % self._items]
@@ -243,7 +244,7 @@ class Program:
 
 
 class _Seen:
-    """The arrays of a view as the host sees them, each copied when it is read."""
+    """The arrays of a view, each copied to the host when it is read."""
 
     def __init__(self, backend: Backend, view: Arrays) -> None:
         self._host, self._view = backend.host, view
@@ -253,13 +254,13 @@ class _Seen:
 
 
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
-    """Import the backend `name` and set it up; NotMeasurable with the reason if its package or device is not there."""
+    """Import the backend `name` and set it up; raise NotMeasurable if its package or device is missing."""
     made: Backend = _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed)
     return made
 
 
 def _load(name: str) -> Any:
-    """Import the module of a backend; NotMeasurable if a package that it needs is not installed."""
+    """Import the module of a backend; raise NotMeasurable if a package that it needs is not installed."""
     try:
         return importlib.import_module(f"respeed.backends.{name}")
     except ModuleNotFoundError as error:
@@ -267,7 +268,7 @@ def _load(name: str) -> Any:
 
 
 def probe(backend: str, device: str) -> None:
-    """Run in a process of its own: print what `try_device` finds as a line of JSON."""
+    """Print the result of `try_device` as a line of JSON. It must run in a process of its own."""
     answers = private_stdout()
     die_with_parent()
     os.environ.update(child_environment(threads=1))
@@ -275,13 +276,14 @@ def probe(backend: str, device: str) -> None:
 
 
 def try_device(backend: str, device: str) -> dict[str, Any]:
-    """Try a device: do a small product on it, and another operation after that.
+    """Try a device in each precision, with a small matrix product and an addition.
 
     Returns
     -------
     dict
-        `reasons`: why the backend cannot compute there in each precision, or None where it can; and `lasting`: whether
-        they stay so until driver, library or device change, as where no product failed.
+        `reasons`: for each precision, why the backend cannot compute in it on the device, or None if it can; and
+        `lasting`: whether the reasons hold until the driver, library or device changes. They do if no product failed
+        or was wrong, and some precision works.
     """
     module = _load(backend)
     square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
@@ -301,7 +303,7 @@ def try_device(backend: str, device: str) -> dict[str, Any]:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """Return the first error of a chain: a device's error often ends in another, which only refers to it."""
+    """Return the first error of a chain, because a device's error often causes another, which only refers to it."""
     while (before := error.__cause__ or (None if error.__suppress_context__ else error.__context__)) is not None:
         error = before
     return error

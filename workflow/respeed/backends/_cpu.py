@@ -1,4 +1,4 @@
-"""The base of backends on CPUs: compiled draws, and threads that each work alone."""
+"""The base class of backends on CPUs: compiled random draws, and threads that each work alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,13 +17,13 @@ from respeed.workloads import Item
 
 
 class OnCpu(Backend):
-    """A row of a CPU. A subclass has `set_threads`, for the number of threads of the calling thread's products."""
+    """A backend on CPUs. A subclass defines `set_threads`, the number of threads of the library's matrix products."""
 
     in_pieces = True
     # The library's own threads, those of compiled passes, and those of `each`.
     pools = 3
-    # Elements below which a compiled pass is done on one thread: the other threads of passes sleep since the last one,
-    # and those of a product still look for work on the same cores.
+    # Below this number of elements, a compiled pass runs on one thread: the other threads of passes sleep since the
+    # last pass, and those of a matrix product still look for work on the same cores.
     few = 2**18
 
     def __init__(self, precision: str, threads: int, seed: int) -> None:
@@ -31,13 +31,13 @@ class OnCpu(Backend):
         kernels.FEW = self.few
         self._keys = np.random.Generator(np.random.SFC64(seed))
         self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
-        # All threads begin here: in some libraries the number that one sets for itself is that of all threads.
+        # All threads begin here: in some libraries the number that one thread sets for itself holds for all threads.
         together = Barrier(max(1, threads - 1))
         list(self._others.map(lambda _: together.wait(), range(threads - 1)))
         self._limit(threads)
 
     def set_threads(self, threads: int) -> None:
-        """Set the number of threads of the library's products."""
+        """Set the number of threads that the library uses for a matrix product."""
         raise NotImplementedError
 
     def _limit(self, threads: int) -> None:
@@ -45,11 +45,11 @@ class OnCpu(Backend):
         self.set_threads(threads)
 
     def begin_thread(self) -> None:
-        """Set up a thread that works alone: its products and passes use one core."""
+        """Set up the calling thread to work alone: its matrix products and compiled passes use one core."""
         self._limit(1)
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
-        """Call `work` for every item, in this thread and others, each with products on one core."""
+        """Call `work` for every item, in this thread and the others; each thread's matrix products use one core."""
         if self.threads == 1 or len(items) == 1:
             super().each(items, work)
             return
@@ -72,7 +72,10 @@ class OnCpu(Backend):
             other.result()
 
     def limited(self, step: Step, threads: int) -> Step:
-        """Return the step on so many threads; the probe between two steps still uses all."""
+        """Return the step limited to `threads` threads; the probe between two blocks still uses all threads.
+
+        Raises NotMeasurable if the row has fewer threads.
+        """
         before = self.threads
         if threads > before:
             raise NotMeasurable(f"needs {threads} cores, the row has {before}")
@@ -98,11 +101,11 @@ class OnCpu(Backend):
             kernels.FEW = kept
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return contexts in which small passes run as large ones may: on one thread, and spread over all."""
+        """Return two contexts for compiled passes on small arrays: on one thread, and on all, as for large arrays."""
         return (*super().rehearsals(), self._few_is_nothing())
 
     def uniform(self, out: Any) -> Any:
-        """Fill an array with draws under a fresh key."""
+        """Fill an array with uniform random numbers, drawn with a new key, and return it."""
         here = self.host(out)
         fill_uniform(here.reshape(-1, here.shape[-1]), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
         return out

@@ -1,4 +1,4 @@
-"""Steps as graphs of CUDA, and of ROCm, which torch calls the same: captured once, and then run by one launch."""
+"""Steps as CUDA graphs, captured once and then run by one launch; torch uses this name for ROCm's graphs as well."""
 
 import gc
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from respeed.text import first_line
 
 
 class Graphs:
-    """Makes graphs of steps, all with scratch memory from one pool: they run one after another, never at once.
+    """Makes graphs of steps, which share one pool of scratch memory, as they never run at the same time.
 
-    What a step allocates while it is captured, such as a library's workspace (32 MiB on large GPUs), belongs to the
-    graph as long as it lives. With a pool of its own, each graph of a program would keep as much.
+    Memory that a step allocates while it is captured, such as a library's workspace (32 MiB on large GPUs), stays in
+    the pool as long as the graph lives. If each graph of a program had its own pool, each would keep such a workspace.
     """
 
     def __init__(self, device: torch.device, dtype: torch.dtype, random: torch.Generator) -> None:
@@ -28,10 +28,10 @@ class Graphs:
         self._begin_pool()
 
     def _begin_pool(self) -> None:
-        """Take a pool for the coming graphs, and make a graph of a product in it.
+        """Create a pool for the coming graphs, and capture a matrix product in it.
 
-        As long as this graph lives, the pool stays, with room for the workspace: arrays can have all memory that is
-        free afterwards.
+        As long as the product's graph lives, the pool stays, and has room for the workspace. So arrays can take all
+        memory that is free after this call.
         """
         self._pool = torch.cuda.graph_pool_handle()
         try:
@@ -41,11 +41,12 @@ class Graphs:
             self._note(error)
 
     def captured(self, step: Step, *, by_autograd: bool, undo: Step | None) -> Step:
-        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` then has the reason.
+        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` returns the reason.
 
-        A library may have to try its algorithms at this size first, which no capture allows: cuDNN then finds none. So
-        a step that was not captured is done once on the stream of captures, undone by `undo`, and captured again. A net
-        has done such a step itself: its statistics of batches could not be undone.
+        A library may have to try its algorithms at this size before a capture, which does not allow such tries: cuDNN
+        then finds no algorithm. So after a capture that failed, the step is run once on the stream of captures, undone
+        by `undo`, and captured again. A net (`by_autograd`) is not captured again: it has run such a step itself,
+        because its batch statistics could not be undone.
         """
         if not self._wanted:
             return step
@@ -58,8 +59,8 @@ class Graphs:
         except NotMeasurable:
             raise
         except Exception as error:  # of any library: the step itself shows whether more than the capture fails
-            # Versions differ in the state of the pool then; and before 2.14 nothing may draw after a capture that
-            # failed until one ends well.
+            # Versions of torch differ in the state of the pool after a failure; and before 2.14, nothing may draw
+            # random numbers between a capture that failed and one that succeeds.
             self._begin_pool()
             if by_autograd or not undo:
                 self._note(error)
@@ -69,20 +70,20 @@ class Graphs:
         return self.captured(step, by_autograd=by_autograd, undo=None)
 
     def _do_once(self, step: Step) -> None:
-        """Do the step on the stream of captures, and wait for it."""
+        """Run the step on the stream of captures, and wait until the device is done."""
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
             step()
         torch.cuda.synchronize(self._device)
 
     def _capture(self, step: Step) -> Step:
-        """Return the step as a graph, which each call runs.
+        """Return a function that runs the step as a graph.
 
-        Capturing runs nothing: the check after the first call is of the graph's own result. The step is captured at
-        once, not when it is first called, because that call may be timed.
+        A capture computes nothing, so the check after the function's first call sees the graph's own result. The step
+        is captured now, and not in that first call, because the call may be timed.
         """
         graph = torch.cuda.CUDAGraph()
-        # Each run goes on in the generator's sequence, as the step itself would. Newer graphs find it themselves.
+        # Each run continues the generator's sequence, as the step itself would. Newer graphs find the generator.
         if torch.__version__ < (2, 14):
             graph.register_generator_state(self._random)
         # `current`: before 2.14, a capture that fails leaves torch's own stream the current one.
@@ -97,13 +98,13 @@ class Graphs:
         self._troubles[first_line(first_cause(error))] = None
 
     def why_plain(self) -> str | None:
-        """Return why steps since the last call could not be captured; None if all were."""
+        """Return why steps could not be captured since this was last called; None if all were captured."""
         reasons, self._troubles = "; ".join(self._troubles), {}
         return reasons or None
 
     @contextmanager
     def none(self) -> Iterator[None]:
-        """Launch steps operation by operation, and make no graphs."""
+        """Within this context, make no graphs: launch steps operation by operation."""
         before, self._wanted = self._wanted, False
         try:
             yield
@@ -111,7 +112,7 @@ class Graphs:
             self._wanted = before
 
     def bytes_kept(self) -> int:
-        """Count the bytes that are kept for graphs and hold no array."""
+        """Return how many bytes of the graphs' memory are reserved but hold no array."""
         return sum(
             segment["total_size"] - segment["allocated_size"]
             for segment in torch.cuda.memory_snapshot()
@@ -121,10 +122,10 @@ class Graphs:
 
 @contextmanager
 def no_garbage() -> Iterator[None]:
-    """Collect garbage now, and none within the block.
+    """Collect Python's garbage now, and collect none within this context.
 
-    An old graph or array that is freed while a step is captured may wait for the device (ROCm's graphs do), and a
-    capture that waits is invalid.
+    Freeing an old graph or array may wait for the device (it does for ROCm's graphs), and a wait during a capture makes
+    the capture invalid.
     """
     gc.collect(1)  # young objects: before a case is built, all is collected, and a program may have many graphs
     before = gc.isenabled()
@@ -137,10 +138,10 @@ def no_garbage() -> Iterator[None]:
 
 
 def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> int:
-    """Do products on the stream, so that their libraries set up there what a graph cannot hold.
+    """Run matrix products on the stream, so that the libraries set up there what they cannot within a capture.
 
-    These are handles, and workspaces where torch keeps them. Where torch does not, a product takes some bytes and frees
-    them: return how many.
+    These are handles, and workspaces if torch keeps workspaces. If torch does not, each product allocates some bytes
+    and frees them; return how many.
     """
     device = stream.device
     stream.wait_stream(torch.cuda.current_stream(device))

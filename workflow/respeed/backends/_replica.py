@@ -1,7 +1,8 @@
 """The process of a replica: ``python -m respeed.backends._replica CONNECTION RANK``.
 
-It holds a program, and calls the methods that its parent (`respeed.workloads._replicas`) names through a connection,
-given by its file descriptor; it answers when each is done. It ends with its parent, and with the connection.
+The process holds a program. CONNECTION is the file descriptor of a connection to its parent
+(`respeed.workloads._replicas`), which sends names of methods; the process calls each and sends back the result. It ends
+when its parent ends or the connection is closed.
 """
 
 import contextlib
@@ -25,13 +26,13 @@ TIMEOUT = timedelta(seconds=120)
 
 
 class Replica:
-    """The methods that the parent may call."""
+    """A replica of a program, with the methods that the parent may call."""
 
     def __init__(self, rank: int) -> None:
         self.rank, self.cpus = rank, allowed_cpus()[rank:][:1]
 
     def join(self, count: int, folder: str, device: str, precision: str) -> None:
-        """Become one of `count` replicas, on a core or a GPU of its own. They meet by a file in `folder`."""
+        """Become one of `count` replicas, on a core or GPU of its own; they find one another by a file in `folder`."""
         kind, index = split_device(device)
         if kind == "cuda":
             device = f"{kind}:{self.rank if index is None else index}"
@@ -48,11 +49,11 @@ class Replica:
             self.backend.sync()
 
     def build(self, workload: Any, seed: int) -> None:
-        """Build a program of the workload, with the examples of this replica."""
+        """Build a program of the workload, with this replica's share of the training examples."""
         self.program = self.backend.build(replace(workload, rank=self.rank), seed)
 
     def step(self, seed: int) -> None:
-        """Do a step; if the seed is new, draw new inputs first, because the step will be checked."""
+        """Run a step; if `seed` is a new one, draw new inputs first, because this step will be checked."""
         if seed != self.program.seed:
             self.program.seed = seed
             self.program.begin_anew()
@@ -65,7 +66,7 @@ class Replica:
 
 
 def main() -> None:
-    """Call the methods that the parent names, and answer with results or errors; an error ends all replicas."""
+    """Call the methods that the parent names and send back results or errors; on an error it ends all replicas."""
     die_with_parent()
     parent, replica = Connection(int(sys.argv[1])), Replica(int(sys.argv[2]))
     with contextlib.suppress(EOFError):  # the parent has ended

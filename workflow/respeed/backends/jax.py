@@ -1,7 +1,8 @@
-"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Only its own rows load it.
+"""JAX: one program for CPUs, GPUs and TPUs, which XLA compiles for each of them. Only JAX's own rows import it.
 
-A step is a pure function, compiled when a program is built; the arrays that it changes are donated. XLA reads from the
-environment, when it is loaded, how many threads and how much of a GPU's memory to take (`respeed.machine.process`).
+A step is a pure function, compiled when a program is built. Its results take the place of the arrays that it changes,
+which are donated. When XLA is loaded, it reads from the environment how many threads to use, and whether to take most
+of a GPU's memory at once (`respeed.machine.process`).
 """
 
 import os
@@ -31,7 +32,7 @@ _THREAD = "tf_XLAEigen"
 
 
 class Backend(Base):
-    """JAX on a device; NotMeasurable with the reason if JAX has no such device."""
+    """JAX on a device. The constructor raises NotMeasurable with the reason if JAX has no such device."""
 
     framework = "jax"
     # The library has a thread more than the row: the calling one works beside those of XLA's pool.
@@ -42,7 +43,7 @@ class Backend(Base):
         kind, index = split_device(device)
         # Otherwise XLA would run each program on a thread of its own: one thread would be two.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
-        # fp32 is fp32: no TF32 on NVIDIA's, no bf16 on TPUs, which take several of these products for one.
+        # True fp32: no TF32 on NVIDIA's GPUs, no bf16 on TPUs, which use several bf16 products for one in fp32.
         jax.config.update("jax_default_matmul_precision", "highest")
         # A setting of the whole process: the row that was made last decides.
         jax.config.update("jax_enable_x64", precision == "fp64")
@@ -52,22 +53,22 @@ class Backend(Base):
         self.asked: Any = ()
 
     def array(self, values: Any, *, exact: bool = False) -> Any:
-        """Copy `values` to the device in the row's precision; whole numbers become int32."""
+        """Copy `values` to the device in the row's precision; integers become int32."""
         there = np.asarray(values)
         there = there.astype(np.int32 if there.dtype.kind in "iu" else self.host_dtype, copy=False)
-        # Of the device's own memory: on the CPU JAX may take NumPy's as it is, where nothing may be written.
+        # A copy, since on the CPU JAX may use NumPy's memory as it is, to which nothing may be written.
         return jnp.copy(jax.device_put(there, self.device))
 
     def host(self, array: Any) -> Any:
-        """Return an array as NumPy, and anything else unchanged."""
+        """Return a JAX array as NumPy's, and anything else unchanged."""
         return np.asarray(array) if isinstance(array, jax.Array) else array
 
     def build(self, workload: Workload, seed: int) -> "JaxProgram":
-        """Return the workload as a program on this row, compiled."""
+        """Return the workload as a compiled program on this row."""
         return JaxProgram(self, workload, seed)
 
     def bytes_free(self) -> float | None:
-        """Return how many bytes arrays can still take of a device's own memory, where JAX reports it."""
+        """Return the bytes of the device's own memory that are free for arrays; None if JAX does not report them."""
         memory = self.device.memory_stats() or {}  # a CPU reports none
         return float(memory["bytes_limit"] - memory["bytes_in_use"]) if "bytes_limit" in memory else None
 
@@ -77,7 +78,7 @@ class Backend(Base):
         jax.block_until_ready(self.asked)
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about JAX."""
+        """Return the facts about JAX for a record."""
         return {
             "package": f"jax {jax.__version__}",
             "library": f"XLA (jaxlib {jaxlib.__version__})",
@@ -87,7 +88,7 @@ class Backend(Base):
 
 
 class JaxProgram(Program):
-    """A program whose step takes arrays and returns those that it changed, in whose place (donated) the results lie."""
+    """A program whose step takes arrays and returns the changed ones, in the (donated) memory of the old ones."""
 
     backend: Backend
 
@@ -107,7 +108,7 @@ class JaxProgram(Program):
         return {"step": self._run}
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arrays that a step changes, and those it only reads: of each `cycled` array, this step's item."""
+        """Return the arrays that a step changes, and those that it only reads: of `cycled` arrays, this step's item."""
         item, changes, reads = self.count % self._items, {}, {}
         for name, array in vars(self.arrays).items():
             if name in self._changes:
@@ -120,7 +121,7 @@ class JaxProgram(Program):
         key, dtype, workload = changes["key"], self.backend.host_dtype, cast(Any, self.workload)
 
         def uniform(shape: Sequence[int]) -> Any:
-            """Draw 24 bits each, as many as fp32 has; jax.random.uniform draws 23."""
+            """Draw from [0, 1) with 24 bits, as many as fp32's significand has; jax.random.uniform draws 23."""
             nonlocal key
             key, used = jax.random.split(key)
             return (jax.random.bits(used, shape, np.uint32) >> 8).astype(dtype) * dtype.type(2.0**-24)
@@ -133,7 +134,7 @@ class JaxProgram(Program):
         vars(self.arrays).update(found)
 
     def _write(self, name: str, values: Any) -> None:
-        """Put another array in the place of one, as JAX's arrays cannot be written to."""
+        """Replace the array `name` by a new one with `values`, because JAX's arrays cannot be written to."""
         arrays, make = vars(self.arrays), self.backend.array
         if name in self.workload.cycled:
             arrays[name] = [make(item) for item in values]
@@ -142,13 +143,13 @@ class JaxProgram(Program):
 
 
 def pool_size(tasks: Path = Path("/proc/self/task")) -> int:
-    """Return how many threads the pool has, or was asked to have where the system does not show them."""
+    """Return how many threads XLA's pool has; where the system does not list threads, the number asked for."""
     counted = sum(read_word(task / "comm").startswith(_THREAD) for task in tasks.glob("*"))
     return counted or int(os.environ.get("PJRT_NPROC", 0))
 
 
 def find_device(kind: str, index: int | None) -> Any:
-    """Return the device; NotMeasurable with the reason if JAX has no such device."""
+    """Return the device; raise NotMeasurable with the reason if JAX has no such device."""
     try:
         # NVIDIA's and AMD's are both gpu to JAX, as both are cuda to torch.
         devices = jax.devices("gpu" if kind == "cuda" else kind)

@@ -1,4 +1,4 @@
-"""NumPy's arrays, the products of whatever BLAS SciPy computes with, and compiled passes between them."""
+"""NumPy's arrays, with matrix products by the BLAS that SciPy uses, and compiled passes between these products."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ PRECISIONS = ("fp32", "fp64")
 
 
 class Backend(OnCpu):
-    """NumPy with SciPy's library; NotMeasurable if that cannot be called from here, or its threads not be set."""
+    """NumPy with SciPy's BLAS; NotMeasurable if this BLAS cannot be called from here, or its threads cannot be set."""
 
     framework = "numpy"
 
@@ -39,11 +39,11 @@ class Backend(OnCpu):
         super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:
-        """Set the threads of products of the calling thread; in some libraries, of all threads."""
+        """Set how many threads the calling thread's matrix products use; some libraries set it for all threads."""
         self._library.set_num_threads(threads)
 
     def array(self, values: Any, *, exact: bool = False) -> np.ndarray:
-        """Return a copy of `values` in the row's precision; whole numbers stay what they are."""
+        """Return `values` as an array in the row's precision; integers keep their type."""
         if isinstance(values, Drawn):  # drawn where it is to lie
             return np.asarray(values, self.host_dtype)
         values = np.asarray(values)
@@ -53,15 +53,15 @@ class Backend(OnCpu):
         return out
 
     def write(self, values: Any, out: np.ndarray) -> None:
-        """Compute out <- values; a number goes to all places."""
+        """Copy `values`, an array or one number for all elements, into `out`."""
         out[...] = values
 
     def host(self, array: Any) -> Any:
-        """Return the array itself."""
+        """Return `array` itself, since it lies on the host."""
         return array
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about SciPy and its library."""
+        """Return the facts about SciPy and its BLAS for a record."""
         pool = self._library.info()
         return {
             "package": f"scipy {scipy.__version__}",
@@ -73,11 +73,11 @@ class Backend(OnCpu):
 
 
 class Accelerate:
-    """Apple's library, with the methods of threadpoolctl's controllers. SciPy's wheels for macOS 14 and later have it.
+    """Apple's BLAS, with the methods of threadpoolctl's controllers. SciPy's wheels for macOS 14 and later use it.
 
-    It uses one thread, or as many as the environment set when it was loaded; each calling thread chooses. On Apple's
-    own chips its products run on matrix units that the cores of a cluster share, so that one thread may do nearly what
-    all do. NotMeasurable before macOS 15, where the choice cannot be made.
+    Each calling thread chooses whether Accelerate uses one thread, or as many as the environment allowed when it was
+    loaded. On Apple's own chips, matrix products run on matrix units that the cores of a cluster share, so one thread
+    may be nearly as fast as all. The constructor raises NotMeasurable before macOS 15, which has no such choice.
     """
 
     FRAMEWORK = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
@@ -91,11 +91,11 @@ class Accelerate:
             raise NotMeasurable("needs macOS 15 or later to set Accelerate's threads") from None
 
     def set_num_threads(self, threads: int) -> None:
-        """Use one thread, or as many as the environment allowed."""
+        """Use one thread, or as many as the environment allowed; raise NotMeasurable for any other number."""
         if threads not in (1, self._most):
             raise NotMeasurable("Accelerate uses one thread, or as many as when it was loaded")
         self._set(int(threads == 1))  # Apple's enum BLAS_THREADING: 0 is many, 1 is one
 
     def info(self) -> dict[str, Any]:
-        """Return its version, and the most threads that it uses."""
+        """Return the version of macOS as Accelerate's, and the largest number of threads that it uses."""
         return {"version": f"macOS {platform.mac_ver()[0] or 'unknown'}", "num_threads": self._most}

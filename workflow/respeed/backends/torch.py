@@ -1,9 +1,10 @@
 """PyTorch: MKL on x86 CPUs, Accelerate on Macs, cuBLAS on CUDA, and torch's own choice on ROCm, XPU and MPS.
 
-In bf16 and fp16 products are of low precision, and learned arrays are of fp32: a small change to a large weight is lost
-in a format of 8 or 11 bits. Products read a rounded copy, made anew in each step, as a part of it, and sum in fp32.
-Gradients need no scaling: each is a sum of at most a few hundred products of probabilities, within fp16's range. Source
-of the practice: Micikevicius et al., Mixed precision training, ICLR 2018.
+In bf16 and fp16, matrix products have operands of low precision, but learned arrays stay in fp32, because a small
+change to a large weight is lost in a format of 8 or 11 significant bits. The products read a rounded copy of a learned
+array, which each step makes anew within its timed part, and sum in fp32. Gradients need no scaling: each is a sum of at
+most a few hundred products of probabilities, within fp16's range. The practice is that of Micikevicius et al., Mixed
+precision training, ICLR 2018.
 """
 
 import contextlib
@@ -43,7 +44,7 @@ LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Torch(Base):
-    """Torch in a precision: all that is the same on every device."""
+    """Torch in a precision: the methods that are the same on all devices."""
 
     framework = "torch"
 
@@ -60,14 +61,14 @@ class Torch(Base):
         self.dtype = LOW.get(precision, torch.float64 if precision == "fp64" else torch.float32)
         # The type of learned arrays, and of draws.
         self._wide = torch.promote_types(self.dtype, torch.float32)
-        # Whether products in low precision can add their sums to fp32; and the bytes of a number over 4: learned arrays
-        # have a copy, and perhaps an array to add from.
+        # Whether products in low precision can add their sums to fp32; and `memory_factor`: learned arrays have a
+        # copy, and perhaps an array to add from.
         self._adds_itself = self._low and self._can_add()
         if self._low:
             self.memory_factor = 1.5 if self._adds_itself else 3.0
 
     def array(self, values: Any, *, exact: bool = False) -> Tensor:
-        """Return `values` on the device in the row's precision; if `exact`, in fp32 however low that is."""
+        """Return `values` on the device in the row's precision; if `exact`, in fp32 at least; integers as int64."""
         dtype = self._wide if exact else self.dtype
         if isinstance(values, Zeros):  # made there; full, not zeros: pages are touched here, not by the first step
             made = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
@@ -82,25 +83,25 @@ class Torch(Base):
         return made
 
     def write(self, values: Any, out: Tensor) -> None:
-        """Compute out <- values, of the host; a float goes to all places."""
+        """Copy `values`, an array of the host or one float for all elements, into `out`."""
         if isinstance(values, float):  # there: as a copy it would first be as large on the host
             out.fill_(values)
         else:
             out.copy_(torch.from_numpy(np.ascontiguousarray(values)))
 
     def host(self, array: Any) -> Any:
-        """Return a tensor as NumPy, low precisions as fp32, and anything else unchanged."""
+        """Return a tensor as a NumPy array, low precisions as fp32; return anything else unchanged."""
         if not isinstance(array, Tensor):
             return array
         array = array.detach().cpu()
         return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
 
     def operands(self, *parameters: Tensor) -> Any:
-        """Return the learned arrays as products read them: rounded in low precision, else unchanged."""
+        """Return learned arrays as operands of matrix products: rounded copies in low precision, else unchanged."""
         return [one.low.copy_(one) for one in parameters] if self._low else parameters
 
     def add_product(self, out: Tensor, a: Tensor, b: Tensor, alpha: float = 1.0, beta: float = 1.0) -> None:
-        """Compute out <- beta out + alpha a b, matrices or stacks; learned arrays stay in fp32."""
+        """Compute out <- beta out + alpha a b for matrices or stacks of matrices; an `out` in fp32 stays in fp32."""
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
         if not self._low or out.dtype == a.dtype:
             add(out, a, b, beta=beta, alpha=alpha, out=out)
@@ -110,7 +111,7 @@ class Torch(Base):
             out.mul_(beta).add_(a @ b, alpha=alpha)
 
     def _can_add(self) -> bool:
-        """Return whether products in low precision can add their sums to fp32, as on CUDA by a new torch."""
+        """Return whether low-precision matrix products can add to an fp32 array, as with a new torch on CUDA."""
         factor = torch.zeros(2, 16, 16, dtype=self.dtype, device=self.device)
         out = factor.float()
         try:
@@ -123,7 +124,7 @@ class Torch(Base):
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about torch."""
+        """Return the facts about torch for a record."""
         return {
             "package": f"torch {torch.__version__}",
             "library": "torch",
@@ -132,13 +133,13 @@ class Torch(Base):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether the error is a lack of memory: torch's own error, or one of a device's library."""
+    """Return whether the error means that memory ran out: torch's own error, or that of a device's library."""
     signs = ("out of memory", "ALLOC_FAILED")
     return isinstance(error, torch.OutOfMemoryError) or any(sign in str(error) for sign in signs)
 
 
 class TorchOnCpu(OnCpu, Torch):
-    """Torch on a CPU. On Linux compiled passes use the threads of its own pool."""
+    """Torch on a CPU. On Linux, the compiled passes use the threads of torch's own pool."""
 
     # Right after a product on all cores, one core alone was seen to take five times as long over its result as after a
     # product of its own.
@@ -150,16 +151,16 @@ class TorchOnCpu(OnCpu, Torch):
         self.in_pieces = not self._low
 
     def set_threads(self, threads: int) -> None:
-        """Set the number of threads of torch's operations."""
+        """Set how many threads an operation of torch uses."""
         torch.set_num_threads(threads)
 
     def begin_thread(self) -> None:
-        """Use one thread, and keep no gradients: both are settings of the thread."""
+        """Set up the calling thread to work alone: it uses one core, and records no gradients."""
         super().begin_thread()
         torch.set_grad_enabled(False)
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about torch on a CPU, with the library of its products."""
+        """Return the facts about torch on a CPU for a record, with the library of its matrix products."""
         one_dnn = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
         return {
             **super().describe(),
@@ -169,13 +170,13 @@ class TorchOnCpu(OnCpu, Torch):
 
 
 def _blas_of_torch() -> str:
-    """Return the BLAS that torch was built with: on x86 MKL, on a Mac Accelerate, on ARM servers OpenBLAS."""
+    """Return the BLAS that torch was built with: MKL on x86, Accelerate on Macs, OpenBLAS on ARM servers."""
     built_with, names = torch.__config__.show(), {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
     return next((name for key, name in names.items() if f"BLAS_INFO={key}" in built_with), "torch's own BLAS")
 
 
 class OnAccelerator(Torch):
-    """Torch on a device that works while the host goes on: operations are launched and not waited for."""
+    """Torch on a device that works while the host continues: the host launches operations and does not wait."""
 
     synchronous = False
 
@@ -193,11 +194,11 @@ class OnAccelerator(Torch):
         self._random = torch.Generator(self.device).manual_seed(seed)
 
     def uniform(self, out: Tensor) -> Tensor:
-        """Fill an array with draws from [0, 1) of the row's own generator, and return it."""
+        """Fill `out` with random numbers in [0, 1) from the row's own generator, and return it."""
         return out.uniform_(generator=self._random)
 
     def bytes_free(self) -> float | None:
-        """Return how many bytes arrays can still take of the device's memory."""
+        """Return how many bytes of the device's memory are free for arrays."""
         here, of = self.device, self._of
         if here.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
@@ -209,18 +210,18 @@ class OnAccelerator(Torch):
         return float(never_held + of.memory_reserved(here) - of.memory_allocated(here))
 
     def sync(self) -> None:
-        """Return when all operations on the current device, which is the row's, are done, on all of its streams."""
+        """Return when all operations on all streams of the current device, which is the row's, are done."""
         self._of.synchronize()
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about torch on a device."""
+        """Return the facts about torch on an accelerator for a record."""
         kind, of = self.device.type, self._of
         name = of.get_device_name(self.device) if hasattr(of, "get_device_name") else kind
         return {**super().describe(), "accelerator": name, "graphs": "no: this device has no graphs"}
 
 
 class OnCuda(OnAccelerator):
-    """Torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda": steps are graphs."""
+    """Torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda". Steps run as graphs."""
 
     graphs = True
 
@@ -231,7 +232,7 @@ class OnCuda(OnAccelerator):
         torch.backends.cudnn.benchmark = True
         if precision == "fp32":
             self.looser = dict.fromkeys(BY_WINOGRAD, WINOGRAD_ERROR)
-        # A warning in every process, by the thread that goes backward, when it makes its context.
+        # A warning in every process, by autograd's backward thread when it creates its context.
         warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
         self._graphs = Graphs(self.device, self.dtype, self._random)
         self._why_no_graphs = self._graphs.why_plain()
@@ -239,7 +240,10 @@ class OnCuda(OnAccelerator):
         self.fused = self._elementwise == "triton"
 
     def _compile(self) -> str:
-        """Compile Triton's kernels, on NVIDIA's GPUs; return "triton", or "torch", with the reason after a failure."""
+        """Compile the Triton kernels, for arrays in fp32 on NVIDIA's GPUs.
+
+        Returns "triton", or "torch" where torch computes instead, followed by the reason if the kernels failed.
+        """
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
         # Kernels that were compiled before are loaded, from a folder that no other user could have put anything into.
@@ -255,7 +259,7 @@ class OnCuda(OnAccelerator):
 
             compile_for(self.device)
         except Exception as error:  # no Triton, no C compiler, a GPU that it does not know
-            # Want of memory and a full disk say nothing of the kernels, and rounds would differ for them.
+            # A lack of memory or a full disk says nothing about the kernels, but would make rounds differ.
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
             reason = f"torch: {first_line(error)[:200]}"
@@ -265,30 +269,30 @@ class OnCuda(OnAccelerator):
         return "triton"
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
-        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` then has the reason."""
+        """Return the step as a graph, or the step itself if it cannot be captured; `why_plain` returns the reason."""
         return self._graphs.captured(step, by_autograd=by_autograd, undo=undo)
 
     def busy(self) -> bool:
-        """Return whether the device still has work, without waiting for it."""
+        """Return, without waiting, whether the device's current stream still has work."""
         return not torch.cuda.current_stream(self.device).query()
 
     def why_plain(self) -> str | None:
-        """Return why steps since the last call could not be captured; None if all were."""
+        """Return why steps could not be captured since this was last called; None if all were captured."""
         return self._graphs.why_plain()
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
-        """Return contexts in which tiny programs run operation by operation, and then as graphs."""
+        """Return two contexts: tiny programs run operation by operation in the first, and as graphs in the second."""
         # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
         return (self._graphs.none(), nullcontext())
 
     def bytes_free(self) -> float:
-        """Return how many bytes arrays can still take, beside those that graphs and products need themselves."""
+        """Return the bytes of the device's memory free for arrays, without what graphs and matrix products need."""
         free = super().bytes_free() or 0.0
         free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
         return max(0.0, free)
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts of a record about torch on CUDA: whether work is fused, and steps are graphs."""
+        """Return the facts about torch on a GPU for a record, such as whether Triton's kernels and graphs are used."""
         properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
         return {
             **super().describe(),
@@ -302,7 +306,7 @@ class OnCuda(OnAccelerator):
 
 
 def missing(kind: str, index: int | None) -> str | None:
-    """Return why torch has no such device, with the error when it begins to use one; None if it has one."""
+    """Return why torch cannot use such a device, with the error that it raises on trying; None if it can."""
     of = getattr(torch, kind)
     # Versions differ in whether torch.mps says so itself.
     if (torch.backends.mps if kind == "mps" else of).is_available():
@@ -329,7 +333,7 @@ def why_not(kind: str, precision: str) -> str | None:
 
 
 def Backend(*, device: str, precision: str, threads: int, seed: int) -> Torch:  # noqa: N802, as every backend's
-    """Return torch on the device; NotMeasurable with the reason if it is not there, or has no such precision."""
+    """Return torch on the device; raise NotMeasurable if the device is missing, or does not have the precision."""
     if device != "cpu":
         return (OnCuda if device.startswith("cuda") else OnAccelerator)(device, precision, threads, seed)
     if precision == "tf32":

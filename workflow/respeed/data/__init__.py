@@ -1,10 +1,10 @@
 """Whitened patches of natural images, the usual input of sparse coding.
 
-The images are two photographs, `photographs.npz` beside this file; `photographs.txt` says whose they are (CC BY 2.0).
+The images are two photographs, `photographs.npz` beside this file; `photographs.txt` names the authors (CC BY 2.0).
 
-Every image is whitened as a whole by the filter R(f) = f exp(-(f / f0)^4), which flattens the 1/f spectrum of natural
-images and removes what the pixel grid cannot hold; f0 is 0.4 cycles a pixel. Patches are then cut at random places,
-their mean is taken away, and they are brought to the same norm.
+Each whole image is whitened by the filter R(f) = f exp(-(f / f0)^4), which flattens the 1/f spectrum of natural images
+and removes frequencies too high for the pixel grid; f0 is 0.4 cycles per pixel. Then patches are cut at random places,
+the mean of each is subtracted, and each is scaled to norm 1.
 Source: Olshausen and Field, Sparse coding with an overcomplete basis set, 1997, p. 3321.
 """
 
@@ -19,7 +19,7 @@ LEAST_CONTRAST = 0.1
 
 
 def photographs() -> dict[str, np.ndarray]:
-    """Return the photographs by name, grey, (height, width) in [0, 1]."""
+    """Return the photographs by name: grey values in [0, 1], of shape (height, width)."""
     with np.load(PHOTOGRAPHS) as kept:
         return {name: kept[name] / np.float64(255) for name in ("china", "flower")}
 
@@ -40,15 +40,15 @@ def _whiten(image: np.ndarray) -> np.ndarray:
 
 
 def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
-    """Cut patches (count, side * side), float32, from both images, at random places, none twice: mean 0, norm 1.
+    """Cut patches (count, side * side), float32, of mean 0 and norm 1, from both images at distinct random places.
 
-    A patch of less than LEAST_CONTRAST times the images' variance, of plain sky, say, is passed over: brought to norm
-    1, it would be noise.
+    A patch with less than `LEAST_CONTRAST` times the images' variance, such as plain sky, is skipped: scaled to norm 1,
+    it would be noise.
 
     Parameters
     ----------
     count, side : int
-        How many patches, and pixels on a side of each.
+        The number of patches, and the pixels on each side of a patch.
     seed : int
         The same seed gives the same patches.
     """

@@ -1,4 +1,4 @@
-"""Figures, drawn from the tables. Times and intervals are estimated elsewhere."""
+"""Figures, drawn from the tidy tables. Times and intervals are estimated in `respeed.analysis`."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ def build_figures(smoke: bool, machine: str | None = None, papers: Collection[st
     """Draw every figure into results/figures, each as .svg, .pdf and .png.
 
     The files are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, for all machines if there are
-    few, or else for `machine` (see schedule.work).
+    few, otherwise for one (see `machines_in_full`).
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Charts of rows and cases: a mark for each row in every case, joined by a line if the cases have an order.
 
-The chart of a table shows how many times as fast each row is as one base. Colours show the package, hollow marks and
-broken lines one core, grey the paper, a mark's shape the row.
+The chart of a table shows how many times as fast as one base each row is. The colour shows the package, or is grey for
+the paper; hollow marks and broken lines show one core; the shape of a mark shows the row.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ APART = 1.15
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table."""
+    """One row of a chart; its `key` is the `row` of its points."""
 
     key: str
     label: str
@@ -59,8 +59,8 @@ class Row:
 class Chart:
     """The contents of a figure of rows and cases.
 
-    `cases` are all columns in order, as the axis names them; `points` (POINT) belong to the `rows`. Lines join the
-    points of a row if the chart `is_ordered`; with `has_base` there is a line at 1. An empty chart shows `why_empty`.
+    `cases` are the labels of the horizontal axis, in order; `points` has the columns POINT. Lines join the points of a
+    row if `is_ordered`; a line at 1 is drawn if `has_base`. A chart without rows shows `why_empty`.
     """
 
     title: str
@@ -76,7 +76,7 @@ class Chart:
 
 
 def draw_chart(chart: Chart, stamp: str) -> Figure:
-    """Draw the rows of a chart along its cases, with bars for their intervals."""
+    """Draw the rows of a chart along its cases, with bars for the intervals of numbers."""
     figure, axes = new_figure(chart.title, chart.note, stamp)
     if not chart.rows:
         axes.set_axis_off()
@@ -126,16 +126,17 @@ class Outcome:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Return the table's cells, with a column `row`: the profile and, if there are several, the algorithm."""
+        """Return the table's cells, with a column `row`: the profile, and the algorithm if the table has several."""
         cells = self.table("cells")
         return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
 
 
 def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
-    """Return the chart of how many times as fast each row of a table is as one base.
+    """Return the chart of how many times as fast as one base each row of a table is.
 
-    The base is the paper's fastest CPU row, or if none is printed, its fastest row. If the paper prints no number, it
-    is the fastest CPU row of this machine, or in a table about cores or replicas, each row's own first case.
+    The base is the paper's fastest CPU row, or if no CPU row is printed, the paper's fastest row. If the paper prints
+    no number, the base is this machine's fastest CPU row, or if a claim of the table has an `over_case`, as for cores
+    or replicas, each row's own rate in that case.
     """
     cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
     work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
@@ -177,7 +178,7 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
 
 
 def chart_ladder(outcome: Outcome) -> Chart:
-    """Return the chart of how many times as fast each case is on more threads than on one, with the ideal.
+    """Return the chart of how many times as fast as on one thread each case is on more threads, and of the ideal.
 
     If rows of two libraries have the same number of threads, the faster row is shown.
     """
@@ -207,8 +208,9 @@ def chart_ladder(outcome: Outcome) -> Chart:
 def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
     """Return the cases in the order of an axis, and whether lines may join them.
 
-    They are ordered by their FLOP, or if some FLOP are not known, as in the paper; the total comes last. Lines join the
-    sizes of one workload, if no two are nearly alike, and never lead to a total.
+    The cases are ordered by their FLOP, or if some FLOP are not known, as in `work`; the total comes last. Lines may
+    join cases of one workload with the same text parameters if all FLOP are known, each case has more than APART times
+    the FLOP of the case before, and the table has no total.
     """
     experiment, total = outcome.experiment, outcome.experiment.total_case
     flops = work[work["case"] != total].set_index("case")["flops"]
@@ -228,7 +230,7 @@ _PUBLISHED = [
 
 
 def published_rows(paper: Paper) -> pd.DataFrame:
-    """Return the paper's rows in the columns of cells, with `hardware`, peak and bandwidth if its file has them."""
+    """Return the paper's rows in the columns of cells; hardware, peak and bandwidth only if paper.yaml has them."""
     rows = []
     for row in paper.rows.values():
         # A row that is compared with several cores, too, is not drawn as one core.
@@ -247,7 +249,7 @@ def published_rows(paper: Paper) -> pd.DataFrame:
 def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
     """Return the paper's numbers for the cases of `work`, in seconds and in the columns of cells.
 
-    A rate of operations or bytes becomes seconds by their number, as it was counted here.
+    A rate of operations or bytes is converted to seconds by the FLOP or bytes in `work`, which were counted here.
     """
     cells = published_rows(paper).merge(work, how="cross")
     places = zip(*(cells[name] for name in ("experiment", "case", "profile", "flops", "traffic_bytes")), strict=True)
@@ -256,29 +258,29 @@ def printed_cells(paper: Paper, work: pd.DataFrame) -> pd.DataFrame:
 
 
 def work_of(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the FLOP of each case and its bytes, at 4 bytes a number, as counted on any machine."""
+    """Return the FLOP and the bytes of each case, at 4 bytes an array element, as counted on any machine."""
     width = cells["precision"].map(number_bytes) / number_bytes(FULL_PRECISION)
     counted = cells.assign(traffic_bytes=cells["traffic_bytes"] / width)
     return counted.groupby(["experiment", "case"], sort=False, as_index=False)[["flops", "traffic_bytes"]].first()
 
 
 def _fastest(cells: pd.DataFrame, by: list[str]) -> set[str]:
-    """Return the row of each group that is fastest in most cases."""
+    """Return, for each group of cells by the columns `by`, the row that is fastest in the most cases."""
     best = cells.loc[cells.groupby([*by, "case"], sort=False)["seconds"].idxmin()]
     return set(best.groupby(by)["row"].agg(lambda rows: rows.value_counts().index[0]))
 
 
 def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return all rows over the paper's fastest row, whose numbers count as exact, and the name of that base."""
+    """Return all rows' speedups over the paper's fastest (CPU) row, taken as exact, and the name of that base."""
     has_cpu, every = bool(theirs["is_cpu"].any()), pd.concat([theirs, cells], ignore_index=True)
     base = theirs[theirs["is_cpu"] | (not has_cpu)].groupby("case")["seconds"].min()
     return _over(every, every["case"].map(base)), f"the paper's fastest {'CPU ' * has_cpu}row"
 
 
 def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return each cell over its base, and the name of the base.
+    """Return each cell's speedup over its base, and the name of the base.
 
-    The base is the machine's fastest CPU row, or the same row's first case if a claim of the table is about that.
+    The base is the machine's fastest CPU row, or if a claim of the table has an `over_case`, the same row in that case.
     """
     claims = (claim for claim in outcome.paper.claims.values() if claim.experiment == outcome.experiment.name)
     words = outcome.experiment.column_words()  # tiny sizes do not have that case
@@ -295,6 +297,6 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
-    """Return the cells with their speedup over the `base` seconds, and its interval."""
+    """Return the cells with their speedups over `base`, in seconds, and the intervals of the speedups."""
     times = cells[["seconds", "seconds_high", "seconds_low"]].rdiv(base, axis=0)
     return cells.assign(**times.set_axis(POINT[2:], axis=1))

@@ -4,10 +4,10 @@ Each case is a point below the roof, and the paper's points are grey:
 
     roof = min(peak, intensity * bandwidth)
 
-with the intensity in FLOP a byte: a step's operations over the bytes that it must move if nothing stays in a cache, at
-4 bytes a number, in fp64 at 8. For our rows, the peak of a bare product and the bandwidth of a copy are measured; the
-paper's rows have the rates of their hardware (paper.yaml), and the intensities of our cases in the rows' precision. A
-case without a FLOP count is left out.
+with the intensity in FLOP per byte: a step's operations divided by the bytes that the step must move if nothing stays
+in a cache, at 4 bytes an array element, or 8 in fp64. For our rows, the peak is measured on a plain matrix product, the
+bandwidth on a copy. For the paper's rows, peak and bandwidth are those of their hardware in paper.yaml, and the
+intensity is that of our case in the row's precision. A case without a count of FLOP or bytes is left out.
 Source: Williams, Waterman and Patterson, Roofline, Communications of the ACM 52 (2009).
 """
 
@@ -40,7 +40,7 @@ CEILINGS = ["peak_gflops", "bandwidth_gbytes"]
 
 
 def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a paper's roofline on a machine: the points of its cases, the paper's last, and the roofs above them.
+    """Return a paper's roofline on a machine: points for our rows and then the paper's, and the roofs above them.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def make_roofline(cells: pd.DataFrame, paper: Paper, machine: str) -> tuple[pd.D
     Returns
     -------
     points : pd.DataFrame
-        A row for each case of a row: `intensity` in FLOP a byte, `gflops`, and `share`, the share of its roof.
+        A line for each case of each row: `intensity` in FLOP per byte, `gflops`, and `share`, the share of the roof.
     roofs : pd.DataFrame
-        A row for each of our rows with a point, and for each hardware of the paper: `label`, and CEILINGS.
+        A line for each of our rows with a point, and for each hardware of the paper: `label`, and CEILINGS.
     """
     mine = (cells["paper"] == paper.name) & (cells["seconds"] > 0) & ~cells["case"].isin([TOTAL, SMOKE_TOTAL])
     counted = cells[mine & (cells["flops"] > 0) & (cells["traffic_bytes"] > 0)]

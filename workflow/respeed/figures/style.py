@@ -1,4 +1,4 @@
-"""One look for all figures, and files that are the same byte for byte when the data are."""
+"""One look for all figures, and files that are the same byte for byte if the data are the same."""
 
 import io
 import textwrap
@@ -63,27 +63,27 @@ Look = dict[str, Any]
 
 
 def make_look(color: str, marker: str = "", is_hollow: bool = False, line: str = "-") -> Look:
-    """Return the look of a row. Hollow marks and broken lines stand for one core."""
+    """Return the look of a row. Marks are hollow if `is_hollow`, and `line` is a line style of matplotlib."""
     return {"color": color, "marker": marker, "markerfacecolor": "white" if is_hollow else color, "linestyle": line}
 
 
 def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
-    """Return a colour for each package, on the CPU and on an accelerator: the same in all figures."""
+    """Return colours that are the same in all figures: for each package, one on the CPU and one on accelerators."""
     packages = dict.fromkeys([*FIRST_PACKAGES, *zip(cells["package"], cells["is_cpu"], strict=True)])
     return {package: COLORS[place % len(COLORS)] for place, package in enumerate(packages)}
 
 
 def look_of(row: Any, colors: Colors, marker: str = "") -> Look:
-    """Return the look of a row of ours or the paper's; the paper is grey, and its accelerators have other lines."""
+    """Return a row's look: one core is hollow and broken, the paper grey, its accelerators have dash-dotted lines."""
     is_one, is_theirs = row.architecture == ONE_CORE, row.machine == PAPER
     color = THEIRS if is_theirs else colors[row.package, row.is_cpu]
     return make_look(color, marker, is_one, "--" if is_one else "-." if is_theirs and not row.is_cpu else "-")
 
 
 def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
-    """Return a figure with a title, and a note on how to read it below.
+    """Return a figure with a title above, and below a note on how to read the figure.
 
-    With a `stamp`, the figure is marked as no measurement.
+    If `stamp` is not empty, STAMP_TEXT is written across the figure.
     """
     matplotlib.rcdefaults()
     sns.set_style("whitegrid")
@@ -100,7 +100,7 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
 
 
 def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
-    """Return the figure with titles and plain numbers at its axes and a key at its side, as tall as the key needs."""
+    """Return the figure, tall enough for its key, with the key at its side, titles and plain numbers at its axes."""
     axes = figure.axes[0]
     axes.set(xlabel=x_title, ylabel=fold(y_title, UPRIGHT_LETTERS))
     for axis in (axes.xaxis, axes.yaxis):

@@ -1,4 +1,4 @@
-"""config.yaml, the settings of the command line that replace its own, and the papers whose programs may run."""
+"""Read config.yaml and the --config settings that replace its values, and find which papers' programs may run."""
 
 import contextlib
 import dataclasses
@@ -28,8 +28,8 @@ Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 class Preset:
     """How much to measure.
 
-    Every cell is measured in `rounds` rounds. Then, until a paper has used up its `minutes`, cells that are not settled
-    are measured again, up to `most` rounds each.
+    First, each cell is measured in `rounds` rounds. Then, until `minutes` for each paper are used up, cells that are
+    not settled are measured again, up to `most` rounds each.
     """
 
     name: SkipJsonSchema[str]
@@ -40,7 +40,7 @@ class Preset:
 
     @property
     def is_smoke(self) -> bool:
-        """Return whether the sizes are tiny, so that the times are no measurements."""
+        """Return whether the cases are tiny, so that their times are not measurements."""
         return self.sizes == "smoke"
 
 
@@ -60,10 +60,10 @@ INSTEAD = Field(default=None, description="replaces the value of the chosen pres
 class Config:
     """config.yaml with its names resolved.
 
-    `rounds`, `most` and `minutes`, if given, replace the values of the chosen preset; `preset` has them already.
-    `experiments` is None for all, `machine` None for a name made from the hardware. `all_profiles` is true if no
-    profile was named, `cluster` if the machines are measured through Slurm, each on its own nodes. `allow` has the
-    papers whose programs may run.
+    `preset` is the chosen preset; `rounds`, `most` and `minutes`, if given, have replaced its values. `experiments` is
+    None if all are chosen; `machine` is None if its name is made from the hardware. `all_profiles` is true if no
+    profile was named. `cluster` is true if each machine is measured by a Slurm job. `allow` lists the papers whose
+    programs may run.
     """
 
     presets: Annotated[dict[str, Preset], SOME, Named]
@@ -94,7 +94,7 @@ class Config:
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
     def _find_names(cls, value: Any, info: ValidationInfo) -> Any:
-        """Return all names, or the listed ones; words separated by commas, as in --config, are a list."""
+        """Return the names that "all" means, or the listed names; a text with commas, as in --config, is a list."""
         if value != "all":
             return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
         if info.field_name == "profiles":
@@ -113,7 +113,7 @@ class Config:
 
 
 def _is_optional(profile: str) -> bool:
-    """Return whether `all` leaves the profile out. One with mistakes stays in, so that they are reported."""
+    """Return whether `all` leaves the profile out. A profile with mistakes stays in, to be reported."""
     return not mistakes_of(lambda: load_profile(profile)) and load_profile(profile).optional
 
 
@@ -125,12 +125,12 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     path : Path, optional
         The file.
     overrides : mapping, optional
-        The settings of --config. The values that they replace need not be right.
+        The settings of --config. The values that they replace need not be valid.
 
     Raises
     ------
     UserError
-        A line for each mistake. The named papers and profiles may have mistakes of their own.
+        A line for each mistake. Mistakes inside the named papers and profiles are not among them.
     """
     data, overrides = read_yaml(path), overrides or {}
     if "allow" in overrides:
@@ -142,7 +142,7 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a command line by key: each is KEY=VALUE, with the value written as in config.yaml."""
+    """Return the values of KEY=VALUE settings by key; each value is written as in config.yaml."""
     parsed: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -153,14 +153,14 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def why_denied(case: Case) -> str | None:
-    """Return why the case's program may not be run; None if config.yaml allows it, or if the case has none.
+    """Return why the case's program may not be run; None if config.yaml allows it, or if the case has no program.
 
     So a paper that somebody shares cannot run commands on other people's machines.
     """
     paper = case.parameters.get("program", {}).get("paper")
     if paper is None or paper in _allowed():
         return None
-    # Without the numbers of the case, so that all cases of a table show one command.
+    # The numbers of the case are left out, so that all cases of a table show one command.
     texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
     words = (command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES)
     shown = (" ".join(repr(word) if " " in word else word for word in one) for one in words if one)
@@ -170,7 +170,7 @@ def why_denied(case: Case) -> str | None:
 
 
 def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each paper with a program that may not be run, and the reason, once for each command."""
+    """Yield the name of each paper with a program that may not be run, and the reason, once for each command."""
     for name, paper in load_papers(papers).items():
         cases = chain.from_iterable((*table.cases, *table.smoke_cases) for table in paper.experiments.values())
         for why in dict.fromkeys(filter(None, map(why_denied, cases))):
@@ -178,6 +178,6 @@ def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _allowed() -> Any:
-    """Return `allow` as it is written; other mistakes in the file are reported by `load_config`."""
+    """Return `allow` as config.yaml has it; `load_config` reports mistakes in that file."""
     data = read_yaml(ROOT / "config.yaml")
     return (data.get("allow") or ()) if isinstance(data, dict) else ()

@@ -1,8 +1,8 @@
 """Files that people write about hardware.
 
-A profile describes a row of our tables and how it runs: workflow/hardware/<name>.yaml. Notes on a machine are facts
-that no measurement shows, such as its price: workflow/machines/<machine>.yaml. Data sheets of other hardware are in
-workflow/datasheets.yaml.
+A profile, workflow/hardware/<name>.yaml, describes a row of our tables and how it runs. Notes on a machine,
+workflow/machines/<machine>.yaml, are facts that no measurement shows, such as its price. Data sheets of CPUs and GPUs
+are in workflow/datasheets.yaml.
 """
 
 import datetime
@@ -43,7 +43,7 @@ Package = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", max_length=10
 
 @with_config(FORM)
 class Requires(TypedDict, total=False):
-    """What a machine must have for a profile: memory in GB, packages by the names that they are imported by."""
+    """What a machine must have for a profile; memory is in GB, and packages have the names that Python imports."""
 
     instructions: Annotated[list[Instruction], SOME]
     memory_gb: Positive
@@ -61,9 +61,10 @@ def _read_cpus(value: Any) -> str:
 class Profile:
     """How one row of our tables runs.
 
-    `device` is the backend's name for the device, with a number for one of several, such as cuda:1. `threads` may be
-    "all": one for each usable physical core. `cpus` are the CPUs that a CPU row may use, with one thread on each of
-    their physical cores; with None, respeed chooses. An `optional` profile is measured only if it is named.
+    `device` is the backend's name for the device, with an index to choose one of several, such as cuda:1. If `threads`
+    is "all", there is one thread for each usable physical core. `cpus` are the CPUs that a CPU row may use, of which it
+    uses one for each physical core; if None, respeed chooses. If no profile is named, an `optional` profile is measured
+    only in tables that ask for its precision, other than fp32.
     """
 
     name: SkipJsonSchema[str]
@@ -115,10 +116,10 @@ load_profiles = PROFILE_FILES.load_all
 
 
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
-    """Return why a machine's tables have no row of the profile: it needs another BLAS than SciPy has there.
+    """Return why a machine's tables leave the profile out: it needs another BLAS than the machine's SciPy has.
 
-    The row for SciPy's BLAS takes its place. `facts` are the machine's description. Return None if the profile needs no
-    BLAS, or that one.
+    The row for SciPy's BLAS takes the profile's place. `facts` describe the machine. Return None if the profile needs
+    no BLAS, or SciPy's.
     """
     # The default, for a machine without a description, is the BLAS of SciPy's own wheels.
     there, needed = facts.get("blas", "openblas"), profile.requires.get("library")
@@ -133,7 +134,7 @@ Day = Annotated[str, AfterValidator(lambda day: str(datetime.date.fromisoformat(
 
 @dataclass(frozen=True, config=FORM)
 class Price:
-    """The price of an hour of the whole machine, in a currency (ISO 4217), with its source and day."""
+    """The price of the entire machine for an hour, in a currency (ISO 4217), with the price's source and day."""
 
     per_hour: Positive
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$", description="three capital letters, such as USD")]
@@ -147,7 +148,7 @@ Resource = Literal[
     "slurm_extra",
 ]  # fmt: skip
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$", description="a text for Slurm")]
-# The time limit of a job whose machine's file has none, and the shortest limit: some minutes go before it measures.
+# A job's time limit if the machine's file has none, and the shortest limit: it takes minutes to begin measuring.
 MINUTES, LEAST_MINUTES = 60, 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
@@ -166,8 +167,8 @@ def _check_runtime(asked: Slurm) -> Slurm:
 class Notes:
     """People's notes on a machine.
 
-    `profiles` are the profiles to measure on it; None for all that apply there. `slurm` has the resources to ask Slurm
-    for, passed on unchanged to Snakemake's executor for Slurm; `runtime` is in minutes, 60 by default.
+    If `profiles` is not None, no other profiles are measured on the machine. `slurm` has the resources that Snakemake's
+    executor asks Slurm for; `runtime` is in minutes, 60 by default.
     """
 
     name: SkipJsonSchema[str]
@@ -185,13 +186,13 @@ MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
 
 
 def notes_of(machine: str) -> Notes | None:
-    """Return what the machine's file declares, None without a file; raise UserError if the file has mistakes."""
+    """Return the notes in the machine's file; None if it has no file; raise UserError if the file has mistakes."""
     return MACHINE_FILES.load(machine) if MACHINE_FILES.path(machine).exists() else None
 
 
 @dataclass(frozen=True, config=FORM)
 class Datasheet:
-    """The data sheet of a CPU or GPU: the highest GFLOP/s of a product by precision, and GB/s of the memory."""
+    """The data sheet of a CPU or GPU: the peak GFLOP/s of matrix products by precision, and the memory's GB/s."""
 
     kind: Literal["cpu", "gpu"]
     year: Year

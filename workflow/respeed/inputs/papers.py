@@ -1,9 +1,9 @@
-"""Papers: workflow/papers/<name>/paper.yaml, and published.csv, which has every printed number.
+"""Papers: paper.yaml in workflow/papers/<name>, and beside it published.csv, which has every printed number.
 
-The model of the first is `Paper`. The functions `_*_mistakes` check what no model can, such as that a claim's row
-exists. A line of the second has the experiment, printed column and row of a number; its `value` in the table's unit, or
-a speedup if `unit` is SPEEDUP; and `printed`, its text in the paper, or for an inferred number, INFERRED and the
-number.
+`Paper` is the model of paper.yaml. The functions `_*_mistakes` check what no model can, such as that a claim's row
+exists. A line of published.csv has a number's experiment, printed column (`case`) and row. The number's `value` is in
+the table's unit, or is a speedup if `unit` is SPEEDUP. `printed` is the number's text in the paper; if the number was
+inferred, `printed` is INFERRED and the number.
 """
 
 import csv
@@ -75,14 +75,14 @@ load_papers = PAPER_FILES.load_all
 
 
 def _measured(table: Experiment, paper: str) -> Experiment:
-    """Return a table with the workload and all parameters of each case."""
+    """Return a table in which each case has its workload and all its parameters."""
     cases = [case for one in table.cases for case in _cases(one, table, paper)]
     tried = [case for one in table.smoke_cases for case in _cases(one, table, paper, is_tried=True)]
     return replace(table, cases=tuple(cases), smoke_cases=tuple(tried))
 
 
 def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False) -> Iterator[Case]:
-    """Yield a case with its workload and all its parameters, once for each algorithm that has it."""
+    """Yield a case with its workload and all its parameters, once for each algorithm that has the case."""
     for workload in table.algorithms or (entry.workload or table.workload,):
         own: Parameters = {}
         if algorithm := table.algorithms.get(workload):
@@ -101,9 +101,10 @@ def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False
 
 
 def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
-    """Return the parameters that a case of the table must give the workload, and all that it may give.
+    """Return the parameters that a case of the table must give the workload, and all that a case may give, with kinds.
 
-    An outside program needs the {names} in its command, and may have the parameters of the table's other workloads.
+    An outside program needs the {names} in its command that its row does not fill in, and may have the parameters of
+    the table's other workloads.
     """
     facts = workloads()[workload]
     if workload != PROGRAM or table.program is None:
@@ -113,11 +114,11 @@ def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
     return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
 
 
-# Mistakes in a paper.yaml that fits the model: each a line without the file's name.
+# Mistakes in a paper.yaml that fits the model; each is a line without the file's name.
 
 
 def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
-    """Yield mistakes for which the table's cases cannot be made."""
+    """Yield the mistakes that keep the table's cases from being made."""
     where, entries = f"experiments.{table.name}", (*table.cases, *table.smoke_cases)
     names = Counter(entry.name for entry in entries)
     for case, times in names.items():
@@ -156,7 +157,7 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
 
 
 def _case_mistakes(table: Experiment) -> Iterator[str]:
-    """Yield mistakes in the parameters of the table's cases, given the fields of their workloads."""
+    """Yield the mistakes in the parameters of the table's cases, which must fit the fields of their workloads."""
     for case in (*table.cases, *table.smoke_cases):
         where = f"experiments.{table.name}: case {case.name}"
         needs, takes = _kinds(table, case.workload)
@@ -174,7 +175,7 @@ def _case_mistakes(table: Experiment) -> Iterator[str]:
 
 
 def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
-    """Return why the parameter's value is not of the kind; None if it is."""
+    """Return why a parameter's `value` is not of its `kind`; None if it is."""
     said = clip(repr(value), SHOWN)
     if isinstance(kind, tuple):
         return None if value in kind else f"there is no {said}{nearest(value, kind)}"
@@ -186,7 +187,7 @@ def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
 
 
 def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
-    """Yield mistakes for which the claim cannot be tested on its table, or on the tables of other claims."""
+    """Yield the mistakes that keep the claim from being tested on its table, or on the claims in its `of`."""
     where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], paper.rows
     for key in dict.fromkeys(chain.from_iterable(NEEDS.values())):
         if key in needed and not getattr(claim, key):
@@ -275,14 +276,14 @@ def _number(text: str) -> float:
 
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
-    """Yield mistakes in cases' columns, printed speedups and claims that the printed numbers show."""
+    """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
     for table in paper.experiments.values():
         there = {place[1] for place in (*paper.published, *paper.speedups) if place[0] == table.name}
         for case, column in table.columns.items():
             yield from unknown(f"no number is printed in the column of the case {case!r}:", column, there)
     for (name, column, row), number in paper.speedups.items():
         made = paper.speedup(name, column, row, paper.cpu_rows)
-        # Apart from the rounding of the speedup and of the numbers.
+        # The two may differ by the rounding of the speedup and of the numbers.
         if made and abs(made - number.value) > 0.5 * 10.0 ** -len(number.text.partition(".")[2]) + 0.01 * made:
             place = f"the speedup {number.text} of {name}, {column}, {row}"
             yield f"{place} contradicts the printed numbers, which give {made:.3g}"

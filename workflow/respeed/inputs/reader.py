@@ -1,7 +1,7 @@
-"""The one reader of files that people write and share: files of bounded size, plain YAML, and models that it must fit.
+"""Read the files that people write and share: bound their size, parse plain YAML, and fit the data to models.
 
-Each mistake is one line with the file, the key, the allowed values and the nearest name. All mistakes of a file are
-found at once.
+Each mistake is one line with the file, the key, the allowed values and the nearest name. All mistakes in a file's data
+are found at once.
 """
 
 import functools
@@ -37,7 +37,7 @@ Place = tuple[str | int, ...]
 
 
 class WrongFile(UserError):
-    """A file with mistakes: the message has the first and the number of the others, `lines` all of them."""
+    """A file with mistakes; the message has the first mistake and the number of the others, `lines` has all."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = f" (and {len(lines) - 1} more: respeed check lists them)" if len(lines) > 1 else ""
@@ -60,7 +60,7 @@ def mistakes_of(read: Callable[[], object]) -> list[str]:
 
 
 def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
-    """Return a line that begins with `what`, unless the name is among `names`."""
+    """Return a line that begins with `what` if `name` is not among `names`, and otherwise no line."""
     names = tuple(names)
     return [] if name in names else [f"{what} {name!r}{nearest(name, names)}"]
 
@@ -70,16 +70,16 @@ def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Files(Generic[Model]):
-    """The files of one kind: hardware profiles, papers, or notes on machines. A file has the name of its subject.
+    """The files of one kind: hardware profiles, papers, or notes on machines; each is named after its subject.
 
     Parameters
     ----------
     kind : str
-        The word for such a file's subject in messages.
+        The word for the subject of such a file in messages.
     folder : Path
         The folder of the files.
     pattern : str
-        Their path in the folder, with a star for the name.
+        The path of such a file in `folder`, with a star in place of the name.
     read : callable
         Makes a model from a name and a path, or raises a UserError with all mistakes of the file.
     """
@@ -94,7 +94,7 @@ class Files(Generic[Model]):
         return self.folder / self.pattern.replace("*", name)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all files, except drafts: files with names that are not allowed."""
+        """Return the names of all files except drafts, which are files whose names are not allowed."""
         return tuple(filter(NAME.fullmatch, self._stems()))
 
     def load(self, name: str) -> Model:
@@ -104,10 +104,10 @@ class Files(Generic[Model]):
         return self._read(name)
 
     def load_all(self, names: Iterable[str] | None = None, chosen: Collection[str] | None = None) -> dict[str, Model]:
-        """Read the files of these names, by default all.
+        """Read the files of these names, by default all files.
 
-        Raises UserError if one of the `chosen` files, by default any, has mistakes; others with mistakes are left out,
-        with a message.
+        Raises UserError if a `chosen` file has mistakes; if `chosen` is None, all are chosen. Any other file with
+        mistakes is left out, with a message.
         """
         found = {}
         for name in self.names() if names is None else names:
@@ -134,7 +134,7 @@ class Files(Generic[Model]):
 
 
 def from_here(path: Path) -> Path:
-    """Return the path for messages: relative to the working directory if it lies below that or in the project."""
+    """Return the path for messages, relative to the working directory if the path lies there or in the project."""
     is_near = path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd())
     return Path(os.path.relpath(path)) if is_near else path
 
@@ -145,11 +145,11 @@ def read_bounded(path: Path, most: int) -> bytes:
     Raises
     ------
     UserError
-        It is missing, unreadable, larger than `most` bytes, or not a regular file (a pipe, a device, a folder).
+        The file is missing, unreadable, larger than `most` bytes, or not a regular file (a pipe, a device, a folder).
     """
     shown = from_here(path)
     try:
-        # Checked before it is opened, since opening some devices makes them act.
+        # The check comes before opening, since some devices act when they are opened.
         if not stat.S_ISREG(path.stat().st_mode):
             raise UserError(f"{shown}: is no regular file, but a folder, a pipe or a device; put the file itself there")
         with path.open("rb") as file:
@@ -162,7 +162,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str:
-    """Return the file's text; raise UserError as `read_bounded` does, or if it is not UTF-8."""
+    """Return the file's text; raise UserError as `read_bounded` does, or if the text is not UTF-8."""
     try:
         return read_bounded(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -173,16 +173,16 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the data of a YAML file; raise UserError, with the line number, if it is not plain YAML."""
+    """Return the data of a YAML file; raise UserError, with the line number, if the file is not plain YAML."""
     return parse_yaml(read_text(path), str(from_here(path)))
 
 
 # Cached, since a command may read config.yaml, papers and profiles for several of its steps, and parsing is slow.
 @functools.lru_cache(maxsize=256)
 def parse_yaml(text: str, where: str) -> Any:
-    """Return the data of a YAML text, which is shared and must not be changed.
+    """Return the data of a YAML text; callers share the data and must not change it.
 
-    Raises UserError, a line that begins with `where`, if it is not plain YAML.
+    Raises UserError if the text is not plain YAML; its message begins with `where`.
     """
     try:
         return yaml.load(text, _Loader)
@@ -226,7 +226,7 @@ class _Loader(yaml.SafeLoader):
         return str(node.value)
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
-        """Return the number: an int if it is whole, such as 1e6 or 7.0."""
+        """Return the number, as an int if it has no fraction, such as 1e6 or 7.0."""
         number = float(node.value)
         return int(number) if number.is_integer() and number < LARGEST else number
 
@@ -262,14 +262,14 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
     path : Path
         The file, for messages.
     overridden : collection of str
-        The keys that --config set in place of the file.
+        The keys whose values come from --config in place of the file.
     **given : Any
-        Fields that no file may set.
+        Fields of the model that the file may not set.
 
     Raises
     ------
     WrongFile
-        The data does not fit: a line for each mistake.
+        The data does not fit the model; there is a line for each mistake.
     """
     found: dict[Place, tuple[list[str], Any]] = {}
     if isinstance(data, dict):
@@ -282,7 +282,7 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
             found.setdefault(place, ([], one["input"]))[0].append(message)
     if not found:
         return model
-    # If a value may have several forms, a mistake within it is clearer than one about the whole value.
+    # If a value may have several forms, a mistake inside the value is clearer than one about the value itself.
     outer = {place[:length] for place in found for length in range(len(place))}
     lines = []
     for place, (messages, value) in sorted(found.items(), key=lambda one: len(one[0])):
@@ -294,7 +294,7 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
 
 
 def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
-    """Return the place in the data of an error of pydantic, and its message in words of YAML.
+    """Return the place of a pydantic error in the data, and the error's message in words of YAML.
 
     The message is empty if the mistake is reported elsewhere.
     """
@@ -319,7 +319,7 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
 
 
 def _join(messages: list[str], value: Any) -> str:
-    """Join the messages about the forms that a value may have: must be A or B, not C."""
+    """Join the messages about the forms that a value may have, as in "must be A or B, not C"."""
     if not all(message.startswith("must be ") for message in messages):
         messages = messages[:1]
     said = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
@@ -343,7 +343,7 @@ def _forms_at(form: Any, place: Place) -> list[dict[str, Any]]:
 
 @functools.cache
 def json_schema(form: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a model, for editors and for the nearest key."""
+    """Return the JSON Schema of a model, for editors, and to find the key nearest to an unknown one."""
     return adapter(form).json_schema()
 
 

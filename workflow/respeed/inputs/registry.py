@@ -1,8 +1,8 @@
 """The workloads and backends that exist, and the facts that each declares in its file.
 
-A file is parsed, not run. To import all files would take some forty times as long, for torch and Numba, and would run
-each of them whenever any file is checked: one that ends the process, or waits, would stop every command. So only
-literals and the names of functions are read, and a broken file stops only runs that name it.
+These files are parsed, not run. To import all of them would take some forty times as long, because of torch and Numba,
+and would run each file whenever any file is checked: a file that ends the process, or waits, would stop every command.
+So only literals, fields and the names of functions are read, and a broken file stops only runs that name it.
 """
 
 import ast
@@ -40,17 +40,18 @@ class WorkloadFacts:
     Attributes
     ----------
     file : Path
-        The file of its class.
+        The file that defines the workload's class.
     parameters, options : mapping
         Required and optional parameters of a case, each with its kind ("whole", "real", "any") or allowed texts.
     tests : mapping
-        Parameters to change in the tests: a value for "smoke" and one for "odd".
+        Parameters to change in the tests, each with two values: a tiny one ("smoke") and an odd one ("odd").
     methods : tuple of str
-        The names of its methods; a step has the name of its framework.
+        The names of its methods; a step is named after its framework.
     frameworks, precisions : tuple of str
-        The frameworks and precisions that it runs in; if empty, all frameworks that it has a step for, all precisions.
+        The only frameworks and precisions that it runs in. If empty: every framework that it has a step for, and every
+        precision.
     products, allocates : bool
-        Whether matrix products decide its result, and whether a step must allocate arrays.
+        Whether matrix products decide a step's result, and whether a step must allocate arrays.
     """
 
     file: Path
@@ -69,7 +70,7 @@ class WorkloadFacts:
         return self.parameters | self.options
 
     def has_step_for(self, framework: str) -> bool:
-        """Return whether the workload has a step, or parts of one, in a framework."""
+        """Return whether the workload has a step, or parts of a step, in a framework."""
         whole, part = {framework, f"steps_{framework}"}, f"{framework}_"
         is_meant = not self.frameworks or framework in self.frameworks
         return is_meant and any(name in whole or name.startswith(part) for name in self.methods)
@@ -91,13 +92,13 @@ class BackendFacts:
 
 @functools.cache
 def backends() -> dict[str, BackendFacts]:
-    """Return all backends that can be used."""
+    """Return the facts of all backends that can be used, by name."""
     return _usable(read_backends())
 
 
 @functools.cache
 def workloads() -> dict[str, WorkloadFacts]:
-    """Return all workloads that can be used."""
+    """Return the facts of all workloads that can be used, by name."""
     return _usable(read_workloads())
 
 
@@ -112,7 +113,7 @@ def _usable(found: Mapping[str, Facts | UserError]) -> dict[str, Facts]:
 
 
 def why_unusable(kind: Literal["workload", "backend"], name: str) -> str | None:
-    """Return why no workload or backend of that name can be used; None if one can."""
+    """Return why the workload or backend of that name cannot be used; None if it can."""
     found: Mapping[str, Any] = read_workloads() if kind == "workload" else read_backends()
     if isinstance(why := found.get(name), UserError):
         return f"the {kind} {name} cannot be used: {why}"
@@ -153,16 +154,16 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
 
 @functools.cache
 def read_backends() -> dict[str, BackendFacts | UserError]:
-    """Return the facts of each backend by name, or the error why it cannot be used."""
+    """Return, by name, each backend's facts, or the error that says why it cannot be used."""
     return {path.stem: _tried(read_backend, path) for path in sorted(BACKENDS.glob("[!_]*.py"))}
 
 
 @functools.cache
 def read_workloads() -> dict[str, WorkloadFacts | UserError]:
-    """Return the facts of each workload by name, or the error why it cannot be used.
+    """Return, by name, each workload's facts, or the error that says why it cannot be used.
 
-    A workload is a public class with any of METHODS, inherited or its own. A file that is not Python is listed under
-    the file's name.
+    A workload is a public class that has any of METHODS or inherits one. A file that is not Python is listed under the
+    file's name.
     """
     found: dict[str, WorkloadFacts | UserError] = {}
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
@@ -185,7 +186,7 @@ def _tried(read: Callable[..., Facts], *where: Any) -> Facts | UserError:
 
 
 def read_backend(path: Path) -> BackendFacts:
-    """Return the facts of the backend in a file; raise UserError if it cannot be used."""
+    """Return the facts of the backend in a file; raise UserError if the backend cannot be used."""
     body = _parse(path).body
     said = _literals(path, body, ("DEVICES", "PRECISIONS", "FRAMEWORK"))
     facts: BackendFacts = fit(BackendFacts, {"FRAMEWORK": path.stem} | said, path)
@@ -195,15 +196,15 @@ def read_backend(path: Path) -> BackendFacts:
 
 
 def read_workload(path: Path, of_class: str) -> WorkloadFacts:
-    """Return the facts of the workload that is a class of a file.
+    """Return the facts of the workload that a class of a file defines.
 
-    Its fields are the parameters of a case: those without a default must be given. Members that it inherits from other
-    classes of the file count as its own.
+    The fields of the class are the parameters of a case; a field without a default is required. Members that the class
+    inherits from classes before it in the file count as its own.
 
     Raises
     ------
     UserError
-        A line for each reason why it cannot be used.
+        A line for each reason why the workload cannot be used.
     """
     classes, where = _classes(path), from_here(path)
     if of_class not in classes:
@@ -242,7 +243,7 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
 
 
 def _body(name: str, classes: Mapping[str, ast.ClassDef]) -> list[ast.stmt]:
-    """Return the statements of a class, after those of its base classes that come before it in the file."""
+    """Return the statements of a class, after the statements of those base classes that the file defines earlier."""
     node = classes[name]
     bases = (base.id for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes)
     found = [one for base in bases if classes[base].lineno < node.lineno for one in _body(base, classes)]

@@ -1,8 +1,8 @@
-"""Compiled passes for what BLAS lacks: Numba, in place, on NumPy's arrays in fp32 or fp64, without Python's lock.
+"""Passes (loops over arrays) that BLAS lacks, compiled by Numba: in place, in fp32 or fp64, without Python's lock.
 
-A tensor of torch on a CPU is passed by its ``numpy()``, which is the same memory. Compiled code is kept in a folder
-that is named by a hash of the sources: Numba looks at the time stamp of a function's own file alone, and would keep an
-old version of a function that this one calls from another file.
+Passes take NumPy arrays; a torch tensor on a CPU is passed as its ``numpy()``, which is the same memory. Compiled code
+is kept in a folder that is named by a hash of all sources: Numba only looks at the time stamp of a function's own file,
+and would miss a change in a function that is called from another file.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ from respeed.machine.process import private_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# All options that let sums be vectorised; none by which NaN and infinity, which checks look for, may be ignored.
+# All options that let sums be vectorised, but none that may ignore NaN and infinity, which checks look for.
 FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": FAST, "error_model": "numpy"}
-# Bytes of a cache line, and of the widest vector register. NumPy's own large arrays begin 16 bytes behind one: OpenBLAS
-# took 1.12 times as long for a product with a large matrix on its right. Torch's begin at one.
+# Bytes of a cache line, and of the widest vector register. NumPy's own large arrays begin 16 bytes after the start of a
+# line: with such a matrix on the right, OpenBLAS took 1.12 times as long for a matrix product. Torch's begin at a line.
 LINE = 64
-# A pass over fewer elements takes less time on one thread than it takes to wake the others. Rows set it.
+# A pass over fewer elements takes less time on one thread than waking the other threads takes. Backends set this.
 FEW = 2**14
 
 
@@ -40,13 +40,13 @@ config.CACHE_DIR = _folder_of_sources()
 
 
 def compiled(function: Function) -> Function:
-    """Compile once, and keep the result."""
+    """Compile a function at its first call, and keep the compiled code on disk."""
     return cast(Function, njit(**OPTIONS)(function))
 
 
 def compiled_twice(function: Function) -> tuple[Function, Function]:
-    """Compile a loop over `prange` for one thread, in which `prange` is `range`, and for all."""
-    # A name of its own, by which Numba keeps what it has compiled.
+    """Compile a loop over `prange` twice: for one thread, with `prange` as `range`, and for all threads."""
+    # Numba keeps compiled code by the function's name: the second version needs another one.
     name = f"{function.__name__}_on_all_threads"
     twin = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
     twin.__qualname__ = name
@@ -54,10 +54,10 @@ def compiled_twice(function: Function) -> tuple[Function, Function]:
 
 
 def compiled_parallel(function: Function, worth: int = 1) -> Function:
-    """Compile a loop over `prange` for one thread and for all; each call takes the better one.
+    """Compile a loop over `prange` for one thread and for all threads; each call uses the faster version.
 
-    Small arrays (the first argument) and threads that work alone (``numba.set_num_threads(1)``) take the first. An
-    element takes the time of `worth` elements of a simple pass.
+    One thread is used if the first argument is a small array, or after ``numba.set_num_threads(1)``. `worth` is the
+    time for an element, as a multiple of an element's time in a simple pass.
     """
     on_one, on_all = compiled_twice(function)
 
@@ -68,7 +68,7 @@ def compiled_parallel(function: Function, worth: int = 1) -> Function:
 
 
 def empty_aligned(shape: Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
-    """Return an array of any contents that begins where a cache line does."""
+    """Return an uninitialised array that begins at the start of a cache line."""
     count, size = math.prod(shape), np.dtype(dtype).itemsize
     raw = np.empty(count + LINE // size, dtype)
     first = -raw.ctypes.data % LINE // size

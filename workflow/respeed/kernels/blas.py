@@ -1,9 +1,9 @@
-"""The products of SciPy's BLAS, sgemm and dgemm, by their addresses.
+"""The matrix products of SciPy's BLAS, sgemm and dgemm, called by their addresses.
 
-The functions of scipy.linalg.blas hold Python's lock until they are done, and threads that each multiply alone would
-wait for one another. The addresses are part of scipy.linalg.cython_blas, SciPy's interface for compiled code: whatever
-their names in the library behind it ("sgemm_", in OpenBLAS of 64-bit sizes "sgemm_64_", in Accelerate
-"sgemm$NEWLAPACK"), there they are "sgemm" and "dgemm", and return nothing.
+The functions of scipy.linalg.blas hold Python's lock until they are done: threads that each multiply alone would wait
+for one another. The addresses come from scipy.linalg.cython_blas, SciPy's interface for compiled code. There the
+functions are always named "sgemm" and "dgemm", and return nothing, whatever their names in the BLAS library ("sgemm_";
+"sgemm_64_" in OpenBLAS with 64-bit sizes; "sgemm$NEWLAPACK" in Accelerate).
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
 
-# Whether sizes are 32-bit numbers, as they are passed here (so in all wheels); in a SciPy built otherwise they are
-# int64_t. The same for all of BLAS.
+# Whether all BLAS functions take sizes as 32-bit integers, as this file passes them. They do in all wheels; another
+# build of SciPy may take int64_t.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
 _N, _T = np.int8(ord("N")), np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: the places of arguments that are addresses already.
@@ -27,9 +27,9 @@ _ARRAYS = {6, 8, 11}
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
-    """Call the function at `address` with the `arguments`, a tuple, by reference.
+    """Call the function at `address` with the tuple `arguments`, each passed by reference.
 
-    The address is a number, so that compiled code is still right in the next process, where the address is another one.
+    The address is an argument, so that compiled code stays right in the next process, where the address differs.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -76,7 +76,7 @@ def _multiply(
     )  # fmt: skip
 
 
-# By type: the product, the address of its function, and the product with a vector.
+# By type: the compiled matrix product, the address of its BLAS function, and the product with a vector.
 _PRODUCTS = {
     np.dtype(name): (
         njit(_TYPES.format(name), cache=True, nogil=True)(_multiply),
@@ -88,23 +88,23 @@ _PRODUCTS = {
 
 
 def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
-    """Compute out <- alpha a b + beta out by SciPy's BLAS, and return `out`. Nothing is copied.
+    """Compute out <- alpha a @ b + beta out by SciPy's BLAS, and return `out`. Nothing is copied.
 
     Parameters
     ----------
     a, b, out : ndarray of shapes (m, k), (k, n) and (m, n)
-        All of one type, fp32 or fp64. `out` is C-contiguous, `a` and `b` are or their transposes are.
+        All of one type, fp32 or fp64. `out` is C-contiguous; `a` and `b` are too, or are transposes of such arrays.
 
     Raises
     ------
-    TypeError, ValueError
-        If arrays are of another type or layout, or shapes do not fit.
+    KeyError, TypeError, ValueError
+        If `out` is of another type, if arrays differ in type or have another layout, or if shapes do not fit.
     """
     product, address, times_vector = _PRODUCTS[out.dtype]
     transpose_a, transpose_b = not a.flags.c_contiguous, not b.flags.c_contiguous
     if len(out) == 1 and len(a) == 1 and not transpose_b:
-        # As a matrix of one row it would take up to eight times as long: all of b is first laid out for a product of
-        # many rows.
+        # The matrix product would take up to eight times as long for one row: it first copies all of b into a layout
+        # for many rows.
         result = times_vector(alpha, b.T, a[0], beta=beta, y=out[0], overwrite_y=True)
         if not np.may_share_memory(result, out):  # SciPy copies silently what it cannot take as it is
             raise ValueError(f"gemm takes C-contiguous {out.dtype} arrays")

@@ -1,7 +1,7 @@
-"""The two passes of parallel sparse coding that take torch some ten operations each, as kernels in Triton.
+"""Triton kernels for the two passes of parallel sparse coding that take torch about ten operations each.
 
-For fp32 on NVIDIA's GPUs. They are compiled once, before anything is captured or timed; the check of every step against
-float64 shows whether they are right.
+The kernels are for fp32 on NVIDIA's GPUs. They are compiled once, before a graph is captured or a step is timed. The
+workload's check against float64 shows whether they are right.
 """
 
 # Triton gives a kernel's arguments their types.
@@ -14,12 +14,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Elements of a row that a program takes at a time, in either kernel; and the most lengths of a line search.
+# Elements of a row that a Triton program computes at a time: MANY in a coordinate step, PIECE in a line search. And the
+# most lengths that a line search tries.
 MANY = tl.constexpr(1024)
 PIECE = tl.constexpr(256)
 LANES = tl.constexpr(8)
-# One variant for all sizes and addresses. By default Triton compiles one for each pattern of arguments that 16 divides,
-# when it first meets it: also during a capture.
+# One variant serves all sizes and addresses. By default Triton compiles a variant for each pattern of arguments that
+# 16 divides, when it first meets the pattern, even while a graph is captured.
 _compiled = partial(triton.jit, do_not_specialize=list(range(12)), do_not_specialize_on_alignment=list(range(12)))
 # Whether a * b + c is rounded once: Triton's default is about to change.
 _FUSED = {"enable_fp_fusion": True}
@@ -27,7 +28,7 @@ _FUSED = {"enable_fp_fusion": True}
 
 @_compiled
 def _coordinate_step(out, left, s, diagonal, active, columns, penalty):
-    """Compute MANY elements of a row."""
+    """Compute MANY elements of a row of `coordinate_step`."""
     row, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * MANY + tl.arange(0, MANY)
     inside, place = at < columns, row * columns + at
     g, x = tl.load(diagonal + at, inside, 1.0), tl.load(s + place, inside, 0.0)
@@ -38,7 +39,7 @@ def _coordinate_step(out, left, s, diagonal, active, columns, penalty):
 
 @_compiled
 def _line_search(s, left, objective, active, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
-    """Search along a row: one loop tries all lengths, another takes one."""
+    """Search along one row: the first loop tries all lengths, the second moves by the chosen one."""
     row = tl.program_id(0).to(tl.int64)
     s, left = s + row * columns, left + row * columns
     direction, moved = direction + row * columns, moved + row * columns
@@ -60,8 +61,8 @@ def _line_search(s, left, objective, active, direction, moved, lengths, count, c
     lowers = (change < -of_objective * was - of_norm * penalty * norm) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
-    limit = tl.where(chosen < LANES, columns, 0)  # of the columns that are written: none in a row that finds no length
-    # All threads read these two, and one writes them: not before the last one has read, or a row takes two lengths.
+    limit = tl.where(chosen < LANES, columns, 0)  # columns before this one are written: none without a length
+    # All threads read `objective` and `active`, and one writes them, after all have read: else a row takes two lengths.
     tl.debug_barrier()
     tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
     tl.store(active + row, tl.where(chosen < LANES, 1.0, 0.0))

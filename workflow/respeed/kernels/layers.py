@@ -1,8 +1,8 @@
-"""The work of a layer between two products, in one pass: bias, activation and sample; errors; and draws.
+"""The work of a layer between two matrix products, each in one pass: bias, activation, sample, error, and draws.
 
 At the end are passes over vectors: sums, copies, sigmoids.
 
-A draw is a function of its place and of a key, not of the draw before: rows can be spread over threads in any way, and
+A draw depends on its place and on a key, not on the draw before it: rows can be divided among threads in any way, and
 the same numbers can be drawn again.
 """
 
@@ -14,8 +14,8 @@ from numba.extending import overload
 
 from respeed.kernels import compiled, compiled_parallel, compiled_twice
 
-# exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is its Taylor series, of which the first term left out is 1.2e-7 / 2^x, a
-# rounding error in float32; 2^whole is written into the exponent of a number.
+# exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is computed by its Taylor series: the first term that is left out is at
+# most 1.2e-7, a rounding error in float32. 2^whole is written into the exponent bits of a float32.
 _LOG2_E, _LARGEST = np.float32(1 / np.log(2.0)), np.float32(126.0)
 _C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(np.log(2.0) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
 _ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
@@ -23,7 +23,7 @@ _ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 
 @compiled
 def _sigmoid32(z: np.float32) -> np.float32:
-    """Compute 1 / (1 + exp(-z)) within 1e-7, without a call, so that loops are vectorised."""
+    """Compute 1 / (1 + exp(-z)) within 1e-7, without a function call, so that loops are vectorised."""
     x = -z * _LOG2_E
     # Comparisons, not min and max, which would have to order NaN: NaN passes through, and the checks see it.
     x = -_LARGEST if x < -_LARGEST else x
@@ -37,7 +37,7 @@ def _sigmoid32(z: np.float32) -> np.float32:
 
 
 def sigmoid(z: float) -> float:
-    """Compute 1 / (1 + exp(-z)); in compiled code for float32 by the series above."""
+    """Compute 1 / (1 + exp(-z)); compiled code for float32 uses `_sigmoid32`."""
     return float(1.0 / (1.0 + np.exp(-z)))
 
 
@@ -71,7 +71,7 @@ def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
 def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
     """Compute out <- tanh(out + bias); out (m, n), bias (n,).
 
-    tanh(z) = 2 sigmoid(2 z) - 1 is as exact as sigmoid is: relative to 1, not to itself.
+    It is computed as 2 sigmoid(2 z) - 1, whose error is small relative to 1, not relative to tanh(z).
     """
     one, two = out.dtype.type(1), out.dtype.type(2)
     for row in prange(out.shape[0]):
@@ -82,9 +82,9 @@ def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
 
 @compiled_parallel
 def add_sigmoid_sample(out: np.ndarray, bias: np.ndarray, sample: np.ndarray, draws: np.ndarray) -> None:
-    """Compute out <- sigmoid(out + bias), and sample <- 1 where a draw is below it, else 0.
+    """Compute out <- sigmoid(out + bias), and sample <- 1 where draws < out, else 0.
 
-    All are (m, n), but bias (n,). Draws are fp32 whatever the others are.
+    `out`, `sample` and `draws` are (m, n), `bias` is (n,). `draws` is fp32 whatever the type of the others.
     """
     one, zero = sample.dtype.type(1), sample.dtype.type(0)
     for row in prange(out.shape[0]):
@@ -118,7 +118,7 @@ def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
 def softmax_error(out: np.ndarray, logits: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
     """Compute out <- softmax(logits) - onehot(labels), and costs <- -log softmax(logits) at the labels.
 
-    `out` and `logits` are (m, n), `labels` and `costs` (m,). The largest of a row is taken off before exp.
+    `out` and `logits` are (m, n), `labels` and `costs` (m,). Each row's largest logit is subtracted before exp.
     """
     for row in prange(out.shape[0]):
         z, o = logits[row], out[row]
@@ -135,12 +135,12 @@ def softmax_error(out: np.ndarray, logits: np.ndarray, labels: np.ndarray, costs
         costs[row] = np.log(total) - (z[labels[row]] - largest)
 
 
-_TOGETHER = 64  # factors of at least 1/2, whose product is a number in float32 as well: one logarithm for all
+_TOGETHER = 64  # the product of so many factors of at least 1/2 does not underflow in float32: one log for all
 
 
 @compiled_parallel
 def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
-    """For logits z in out, compute out <- x - sigmoid(z), and costs <- sum of log(1 + exp z) - x z over each row.
+    """Compute out <- x - sigmoid(z) for the logits z in `out`, and costs <- each row's sum of log(1 + exp z) - x z.
 
     `out` and `x` are (m, n), `costs` (m,). log(1 + exp z) is max(z, 0) - log(sigmoid |z|).
     """
@@ -160,7 +160,7 @@ def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
 
 @compiled_parallel
 def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> None:
-    """Compute out <- x, but 0 where a draw is below `share`; all (m, n)."""
+    """Compute out <- x where draws >= share, else 0; all (m, n)."""
     below, zero = np.float32(share), out.dtype.type(0)
     for row in prange(out.shape[0]):
         o, v, u = out[row], x[row], draws[row]
@@ -168,7 +168,7 @@ def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> Non
             o[j] = v[j] if u[j] >= below else zero
 
 
-# Odd, with about as many bits set as not: any such numbers mix well between the shifts, as the tests show.
+# Odd numbers with about as many bits set as not: any such factors mix well between the shifts, as the tests show.
 _MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
 
 
@@ -176,7 +176,8 @@ _MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0x
 def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
     """Hash a place under the key (first, second) to a number in [0, 1), a multiple of 2^-24.
 
-    A multiplicative hash. The key comes in twice: the draws of two keys are no shifts of one another.
+    The hash multiplies and shifts. It uses the key's two numbers at different steps: so the draws of one key are not
+    the draws of another key at shifted places.
     """
     x = np.uint32(np.uint32(place ^ first) * _MIX1)
     x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(15))) + second)
@@ -188,7 +189,7 @@ def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
 
 @compiled
 def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
-    """Fill out (n,) with draws from [low, low + width) for the places from `begin` on: float32 whatever the array."""
+    """Fill `out` (n,) with draws from [low, low + width), for places from `begin` on; draws are always float32."""
     least, span, place = np.float32(low), np.float32(width), np.uint32(begin)
     for j in range(out.shape[0]):
         out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least
@@ -196,7 +197,7 @@ def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.
 
 @compiled_parallel
 def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
-    """Fill `out` (m, n) with a key's draws, each a function of its place alone."""
+    """Fill `out` (m, n) with draws from [0, 1) under the key (first, second), each for its place in `out`."""
     for row in prange(out.shape[0]):
         fill_drawn(out[row], row * out.shape[1], 0.0, 1.0, first, second)
 
@@ -229,5 +230,5 @@ def _sigmoids(out: np.ndarray) -> None:
         out[i] = sigmoid(out[i])
 
 
-# On one thread, and on all however few elements there are.
+# The first runs on one thread, the second on all threads, however few elements there are.
 apply_sigmoid, spread_sigmoid = compiled_twice(_sigmoids)

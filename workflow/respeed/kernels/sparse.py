@@ -1,13 +1,13 @@
 """Compiled passes of sparse coding: over all examples at once, over one example after another, and over bases.
 
-Of these, `feature_sign_search` and `coordinate_descent` solve the lasso, for a Gram matrix G = B B^T (n, n) and
+`feature_sign_search` and `coordinate_descent` solve the lasso, for a Gram matrix G = B B^T (n, n) and
 correlations q = B x (n,)::
 
     min over s (n,) of 1/2 ||x - s B||^2 + gamma ||s||_1
 
 With the remaining correlations c = q - G s, s is the minimum if c_j = gamma sign(s_j) where s_j is not 0, and |c_j| <=
-gamma elsewhere. Both solvers begin at 0, keep a small set of coordinates, and look at the others only when it has
-settled. Their numbers are fp32.
+gamma elsewhere. Both solvers begin at s = 0, work on a small set of coordinates, and look at the other coordinates only
+when the set's own problem is solved. They compute in fp32.
 """
 
 from collections import namedtuple
@@ -22,15 +22,15 @@ Array = np.ndarray
 float32 = np.float32
 
 
-# A solver goes over an example's elements again and again.
+# A solver passes over an example's elements many times.
 compiled_solver = partial(compiled_parallel, worth=1000)
 
 
 @compiled_parallel
 def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, active: Array) -> None:
-    """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, and 0 in rows that are done.
+    """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, or 0 in rows that are not active.
 
-    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `active` (m,).
+    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `active` (m,), 0 or 1.
     """
     gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
     for row in prange(out.shape[0]):
@@ -48,7 +48,7 @@ def line_search(
     s: Array, left: Array, objective: Array, active: Array, direction: Array, moved: Array,
     penalty: float, lengths: Array, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
-    """Move each row by the first length that lowers its objective enough; a row that finds none is done.
+    """Move each active row by the first length t that lowers its objective enough; without one, make it inactive.
 
     change(t) = t^2/2 <moved, direction> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
     enough: change < -of_objective objective - of_norm penalty ||s||_1
@@ -85,7 +85,7 @@ def line_search(
 
 @compiled_parallel
 def gradient_step(out: Array, bases: Array, product: Array, target: Array, rate: float) -> None:
-    """Compute out <- bases - rate (product - target), rows that are longer than 1 scaled to norm 1; all (n, k)."""
+    """Compute out <- bases - rate (product - target), with rows of norm above 1 scaled to norm 1; all (n, k)."""
     r, one = out.dtype.type(rate), out.dtype.type(1)
     for row in prange(out.shape[0]):
         o, b, p, c, square = out[row], bases[row], product[row], target[row], out.dtype.type(0)
@@ -98,7 +98,7 @@ def gradient_step(out: Array, bases: Array, product: Array, target: Array, rate:
                 o[j] *= scale
 
 
-# Rows of a workspace are a little longer than a power of two: otherwise all would share one set of the cache.
+# A row of a workspace is so many elements longer than needed: rows of length 2^k would all share one cache set.
 PADDING = 16
 
 
@@ -109,11 +109,12 @@ def make_workspaces(threads: int, bases: int) -> Array:
 
 @compiled_solver
 def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: float, workspaces: Array) -> None:
-    """Compute out (m, n) <- the minimisers for correlations q (m, n), by feature-sign search.
+    """Compute each row of out (m, n), the minimiser for a row of correlations q (m, n), by feature-sign search.
 
-    An active set with guessed signs makes the problem a quadratic one, solved exactly by a Cholesky factor of the set's
-    piece of G. Between the old point and the solution the objective is computed wherever a coefficient changes its
-    sign; a coefficient that is 0 at the best point leaves. When all signs hold, the largest |c_j| joins if above gamma.
+    With guessed signs for an active set of coordinates, the problem is quadratic: it is solved exactly by a Cholesky
+    factor of the set's part of G. Between the old point and this solution, the objective is computed wherever a
+    coefficient changes its sign; a coefficient that is 0 at the best of these points leaves the set. When all signs
+    hold, the coordinate with the largest |c_j| joins the set if |c_j| is above gamma.
 
     References
     ----------
@@ -125,12 +126,12 @@ def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: f
             _search(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
 
 
-# The correlation of a coordinate outside of the set may exceed the penalty by this share.
+# Outside of the set, the correlation of a coordinate may exceed the penalty by this share.
 SEARCH_OPTIMAL = 1e-3
 MAX_STEPS = 4000
 
 
-# The set of a search, in the order in which its coordinates joined: arrays, and the lower Cholesky factor of G over it.
+# A search's set: arrays in the order in which coordinates joined, and the lower Cholesky factor of the set's part of G.
 _Active = namedtuple("_Active", "index sign value goal factor")
 
 
@@ -161,7 +162,7 @@ def _search(s: Array, gram: Array, q: Array, gamma: float32, factor: Array) -> N
 
 @compiled
 def _extend_factor(size: int, gram: Array, index: Array, factor: Array) -> None:
-    """Extend the lower Cholesky factor of G over index[:size] by the coordinate index[size]."""
+    """Add the coordinate index[size] to the lower Cholesky factor of the part of G at index[:size]."""
     row = gram[index[size]]
     for i in range(size):
         total = row[index[i]]
@@ -171,13 +172,13 @@ def _extend_factor(size: int, gram: Array, index: Array, factor: Array) -> None:
     total = row[index[size]]
     for j in range(size):
         total -= factor[size, j] * factor[size, j]
-    # Two bases that are nearly the same leave nothing of the second; it then hardly moves.
+    # If two bases are nearly the same, almost nothing is left here for the second; it then hardly moves.
     factor[size, size] = np.sqrt(max(total, float32(1e-6)))
 
 
 @compiled
 def _solve(size: int, gamma: float32, q: Array, active: _Active) -> None:
-    """Compute goal <- (G over the set)^-1 (q - gamma sign), forward and back."""
+    """Compute goal <- (the set's part of G)^-1 (q - gamma sign), by forward and back substitution."""
     index, sign, _, goal, factor = active
     for i in range(size):
         total = q[index[i]] - gamma * sign[i]
@@ -192,7 +193,7 @@ def _solve(size: int, gamma: float32, q: Array, active: _Active) -> None:
 
 @compiled
 def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[int, bool]:
-    """Go from value towards goal as far as is best; return the set's new size, and whether all of its signs hold."""
+    """Move `value` towards `goal` to the least objective; return the set's new size, and whether all signs hold."""
     index, sign, value, goal, factor = active
     for i in range(size):
         if not goal[i] * sign[i] > 0.0:
@@ -215,7 +216,7 @@ def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> 
 
 @compiled
 def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> tuple[float32, int]:
-    """Find the t of the least objective at value + t (goal - value), and which coefficient is 0 there, or -1.
+    """Find the t of least objective at value + t (goal - value), and the index of a coefficient that is 0 there, or -1.
 
     The quadratic part is a t^2 / 2 + b t. Candidates are t = 1 and each t where a coefficient changes its sign.
     """
@@ -246,9 +247,10 @@ def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Acti
 
 @compiled_solver
 def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: float, workspaces: Array) -> None:
-    """Compute out (m, n) <- the minimisers for correlations q (m, n), by coordinate descent over a working set.
+    """Compute each row of out (m, n), the minimiser for a row of correlations q (m, n), by coordinate descent.
 
-    The set is solved for alone, on its own small piece of G; then those that violate their condition most join it.
+    A working set of coordinates is optimised alone, with its own small part of G; then the coordinates outside that
+    violate their condition most join the set.
 
     References
     ----------
@@ -262,11 +264,11 @@ def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: fl
             _descend(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
 
 
-# A coordinate may join the set if its violation is at least this share of the worst one.
+# A coordinate joins the set if its violation is at least this share of the worst violation.
 JOIN_SHARE = 0.2
-# The set's own problem is settled when no coordinate moves its correlation by more than this share of the penalty ...
+# The set's own problem is solved when no coordinate moves its correlation by more than this share of the penalty ...
 SETTLED = 2e-3
-# ... and the whole one when none outside violates its condition by more than this.
+# ... and the whole problem, when no coordinate outside violates its condition by more than this share of it.
 DESCENT_OPTIMAL = 5e-3
 MAX_SWEEPS = 400
 MAX_ROUNDS = 100
@@ -298,7 +300,7 @@ def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> N
 
 @compiled
 def _leave(size: int, index: Array, value: Array, small: Array) -> int:
-    """Remove the coordinates that became 0 from the set; the last ones take their places."""
+    """Remove coordinates that became 0 from the set, move the last ones to their places, and return the new size."""
     i = 0
     while i < size:
         if value[i] != 0.0:
@@ -314,7 +316,7 @@ def _leave(size: int, index: Array, value: Array, small: Array) -> int:
 
 @compiled
 def _settle(size: int, gamma: float32, small: Array, value: Array, left: Array) -> None:
-    """Descend on the set alone until no coordinate moves; each move updates `left`, the set's own correlations."""
+    """Descend on the set alone until coordinates hardly move; each move updates the set's correlations `left`."""
     for _ in range(MAX_SWEEPS):
         farthest = float32(0.0)
         for i in range(size):
@@ -332,7 +334,7 @@ def _settle(size: int, gamma: float32, small: Array, value: Array, left: Array) 
 
 @compiled
 def _refresh(s: Array, left: Array, size: int, gram: Array, index: Array, value: Array, q: Array) -> None:
-    """Write the set's values to s, and compute left <- q - s G, four rows of G at a time."""
+    """Write the set's values to `s`, and compute left <- q - s G with four rows of G at a time."""
     s[:], left[:] = 0.0, q
     for i in range(size):
         s[index[i]] = value[i]
@@ -349,10 +351,10 @@ def _refresh(s: Array, left: Array, size: int, gram: Array, index: Array, value:
 
 @compiled
 def descend_bases(bases: Array, gradient: Array, second: Array, first: int, change: Array) -> None:
-    """Bring the rows `first` and following of bases (n, k) to their minimum one by one, norms at most 1.
+    """Move some rows of bases B (n, k), from row `first` on, to their minimum one by one, with norms at most 1.
 
-    `gradient` (rows, k) is A B - C for these rows, of the bases as they are, with A = `second` (n, n). The
-    gradient of later rows is updated as each row changes; `change` (rows, k) is the change of each.
+    `gradient` (rows, k) is A B - C for these rows before the call, with A = `second` (n, n); a row's gradient is
+    updated for the changes of the rows before it. `change` (rows, k) receives the change of each row.
     """
     for i in range(gradient.shape[0]):
         g, b, d, weights = gradient[i], bases[first + i], change[i], second[first + i]

@@ -1,4 +1,4 @@
-"""Facts of this machine that a record carries, its name, and how it differs from another machine."""
+"""The facts about this machine that a record contains, a name made of them, and a comparison of two machines."""
 
 import hashlib
 import json
@@ -41,7 +41,8 @@ MACHINE_ID = Path("/etc/machine-id")
 def machine_slug() -> str:
     """Return a readable name of this machine, such as intel-xeon-gold-6354-16c-h200-3fa9.
 
-    CPU, usable cores and accelerators, and four digits of a hash of the hardware, so that no two machines share it.
+    It names the CPU, the number of usable cores and the accelerators, and ends with four digits of a hash of the
+    hardware, so that two machines hardly ever share a name.
     """
     parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
     accelerators = accelerator_names()
@@ -56,7 +57,7 @@ def _words(name: str) -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return facts about the hardware and the operating system, for records and the machine's own description."""
+    """Return facts about the hardware and the operating system, for records and the machine's description."""
     return {
         "cpu": cpu_model(),
         "cpu_flags": cpu_flags(),
@@ -77,7 +78,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def host_mark() -> str | None:
-    """Return sixteen hexadecimal digits made of the number that the system gave itself; None where it has none."""
+    """Return sixteen hexadecimal digits of a hash of the system's machine ID; None if the system has no such ID."""
     number = read_word(MACHINE_ID)
     if platform.system() == "Darwin":
         found = re.search(r'"IOPlatformUUID" = "(.+)"', output_of("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
@@ -86,16 +87,16 @@ def host_mark() -> str | None:
 
 
 def hardware_digits(facts: Mapping[str, Any]) -> str:
-    """Return four hexadecimal digits of a hash of the hardware, without the memory, which differs from boot to boot."""
+    """Return four hexadecimal digits of a hash of the facts in `FIELDS`, except the memory, which varies by boot."""
     values = [facts.get(field) for field in FIELDS if field != "memory_bytes"]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:4]
 
 
 def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
-    """Return the first field in which two machines differ, with both values; None if they may be one machine.
+    """Return the first field in which two machines differ, with both values; None if they may be the same machine.
 
-    Such as "memory, 15.6 GiB, not 23.4 GiB": first the value of `there`. A field that only one of them has is not
-    compared.
+    An example is "memory, 15.6 GiB, not 23.4 GiB", in which the first value is that of `there`. A field that only one
+    of the machines has is not compared.
     """
     for field, name in FIELDS.items():
         one, other = there.get(field), here.get(field)

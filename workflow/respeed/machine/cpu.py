@@ -1,4 +1,4 @@
-"""The CPU: its name, vector extensions and caches, and which logical CPUs form a physical core."""
+"""The CPU: its name, vector extensions and frequency governor, and which logical CPUs form a physical core."""
 
 import functools
 import math
@@ -15,11 +15,11 @@ from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_wor
 
 # How a hardware profile may list its CPUs.
 CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
-# No machine has CPUs of more digits.
+# No machine has CPU numbers of more digits.
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 # Linux's files about its CPUs.
 SYS = Path("/sys/devices/system/cpu")
-# The vector extensions that decide how fast a product can be, as Linux calls them; and as macOS does, under
+# The vector extensions that decide how fast a matrix product can be, by Linux's names; below, macOS's names, under
 # hw.optional.
 INSTRUCTIONS = (
     "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "amx_tile",
@@ -29,7 +29,7 @@ _ON_MACOS = {"AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "b
 
 
 def parse_list(text: str) -> tuple[int, ...] | None:
-    """Return the CPUs of a list as Linux writes it, "0-3,8", in their order; None if `text` is no such list."""
+    """Return the sorted CPUs of a list in Linux's notation, such as "0-3,8"; None if `text` is no such list."""
     found: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
@@ -41,7 +41,7 @@ def parse_list(text: str) -> tuple[int, ...] | None:
 
 
 def show_list(cpus: Iterable[int]) -> str:
-    """Return the inverse of `parse_list`, as short as it can be: "0-3, 8"."""
+    """Return CPUs as the shortest list that `parse_list` reads, such as "0-3, 8"."""
     parts = []
     for _, group in groupby(enumerate(sorted(set(cpus))), key=lambda item: item[1] - item[0]):
         run = [cpu for _, cpu in group]
@@ -50,7 +50,7 @@ def show_list(cpus: Iterable[int]) -> str:
 
 
 def choice_as_text(value: Any) -> str | None:
-    """Return a profile's list of CPUs as one text; None if `value` is no such list."""
+    """Return a profile's list of CPUs, a text or a list of numbers, as one text; None if `value` is no such list."""
     listed = parse_list(",".join(map(str, value)) if isinstance(value, list) else str(value))
     return show_list(listed) if listed else None
 
@@ -58,7 +58,7 @@ def choice_as_text(value: Any) -> str | None:
 def core_cpus() -> list[list[int]] | None:
     """Return the logical CPUs of each physical core that this process may run on.
 
-    None where the system binds no process to CPUs (macOS).
+    Returns None where the system cannot bind a process to CPUs (macOS).
     """
     cores: dict[str, list[int]] = {}
     for cpu in allowed_cpus():
@@ -68,27 +68,27 @@ def core_cpus() -> list[list[int]] | None:
 
 
 def usable_cores() -> tuple[int, ...]:
-    """Return one logical CPU of each physical core that this process may run on, as many as its CPU quota pays for."""
+    """Return one logical CPU of each physical core this process may run on, at most as many as its quota allows."""
     cores = core_cpus()
     firsts = [core[0] for core in cores] if cores else list(range(psutil.cpu_count(logical=False) or 1))
     return tuple(firsts[: paid_cpus(cpu_quota())])
 
 
 def paid_cpus(quota: float | None) -> int | None:
-    """Return how many CPUs at once a quota pays for; None if there is none."""
+    """Return how many CPUs a quota allows at the same time, at least 1; None if there is no quota."""
     return None if quota is None else max(1, math.floor(quota))
 
 
 @functools.cache
 def cpu_model() -> str:
-    """Return the CPU's name as it gives it, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
+    """Return the name that the CPU reports, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
     line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
     found = line[1].strip() if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
     return found or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def cpu_flags() -> list[str]:
-    """Return the extensions of `INSTRUCTIONS` that the CPU has."""
+    """Return those vector extensions in `INSTRUCTIONS` that the CPU has."""
     if platform.system() == "Darwin":
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
@@ -97,5 +97,5 @@ def cpu_flags() -> list[str]:
 
 
 def frequency_governor() -> str | None:
-    """Return the rule by which the kernel sets the clocks; None where it leaves that to others (virtual machines)."""
+    """Return the kernel's rule for the CPUs' clocks; None if the kernel does not set the clocks (virtual machines)."""
     return ", ".join(sorted({read_word(path) for path in SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")})) or None

@@ -1,8 +1,8 @@
-"""Devices, as torch and the profiles call them: "cpu", "cuda", "cuda:1"; and "tpu".
+"""Devices, named as in torch and the profiles, such as "cpu", "cuda" or "cuda:1", and "tpu".
 
-Also the facts that NVIDIA's driver reports of its devices (NVML), and the counters of energy: of these devices, and of
-the CPU's packages (RAPL). Only its backend can find out whether a device can be used (`backends.probe`); nothing here
-needs torch or JAX.
+The module also reads the facts that NVIDIA's driver reports about its devices (NVML), and the energy counters of these
+devices and of the CPU's packages (RAPL). Only a device's backend can find out whether the device can be used
+(`backends.probe`); nothing here needs torch or JAX.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ DRIVERS = {
     "tpu": ("/dev/accel0", "/dev/accel", "/dev/vfio"),
 }
 POWERCAP = Path("/sys/class/powercap")
-# No package of a CPU takes as much power. A counter that this power would wrap within a block may have wrapped unseen.
+# No package of a CPU uses so much power. If a counter could wrap within a block at this power, it may have done so.
 MOST_WATTS = 1000.0
 
 # NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
@@ -35,7 +35,7 @@ _SM, _CORE = 1, 0
 # A larger number means that the device has no such reading (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), except for bytes.
 MOST_READ = 1e6
 
-# From NVML and the handle of a device to a reading.
+# A function of NVML and a device's handle that returns a reading.
 Query = Callable[[Any, Any], Any]
 # The facts of a record about an NVIDIA device.
 FACTS: Mapping[str, Query] = {
@@ -59,20 +59,20 @@ CLOCK: Mapping[str, Query] = {
 
 
 def split_device(device: str) -> tuple[str, int | None]:
-    """Return the kind of a device and its number, if it names one: ("cuda", 1) of "cuda:1"."""
+    """Return the kind of a device, and its number or None: ("cuda", 1) for "cuda:1", ("cuda", None) for "cuda"."""
     kind, colon, index = device.partition(":")
     return kind, int(index) if colon else None
 
 
 def too_high(kind: str, index: int, there: int) -> str | None:
-    """Return why device `index` of a kind does not exist, if the machine has `there` of them; None if it exists."""
+    """Return why device `index` does not exist, if the machine has `there` devices of the kind; None if it exists."""
     if index < there:
         return None
     return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
 
 
 def missing_device(device: str) -> str | None:
-    """Return why no such device can be here, without loading a backend; None if the kernel has a driver of its kind."""
+    """Return why the machine cannot have such a device; None if a driver for its kind exists. No backend is loaded."""
     kind, _ = split_device(device)
     is_absent = kind in DRIVERS and not any(map(os.path.exists, DRIVERS[kind]))
     if is_absent and not (kind == "cuda" and accelerator_names()):
@@ -81,7 +81,7 @@ def missing_device(device: str) -> str | None:
 
 
 def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
-    """Return NVML's facts about each NVIDIA device, or about the one at a PCI address."""
+    """Return NVML's facts about each NVIDIA device, or only about the device at the PCI address `pci`."""
     nvml, devices = _find_devices(pci)
     return [_ask(FACTS, nvml, device) for device in devices]
 
@@ -93,24 +93,24 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def accelerator_driver() -> str | None:
-    """Return the version of the NVIDIA driver; None if there is no driver, or no version of it is known."""
+    """Return the version of the NVIDIA driver; None if there is no driver, or if its version is not known."""
     return next((facts.get("driver") for facts in device_facts()), None)
 
 
 def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]:
-    """Return a function that reads the clock of a row's device from NVML.
+    """Return a function that reads from NVML the facts in `CLOCK` of the device at the PCI address `pci`.
 
-    `pci` is the address of the device. For a device that NVML does not know, the function returns no readings. A call
-    takes a fraction of a millisecond, so that it can be made around every block.
+    For a device that NVML does not know, the function returns no readings. A call takes a fraction of a millisecond, so
+    the function can be called before and after every block.
     """
     nvml, found = _find_own(device, pci)
     return functools.partial(_ask, CLOCK, nvml, found[0]) if found else dict
 
 
 def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
-    """Return NVML, which is open from then on, and the handles of all NVIDIA devices, or of the one at a PCI address.
+    """Return NVML, initialised, and the handles of all NVIDIA devices, or of the device at the PCI address `pci`.
 
-    There are no handles without the library, the driver, permission, or such a device.
+    Returns None and no handles if the library, the driver, the permission, or such a device is missing.
     """
     try:
         import pynvml as nvml
@@ -124,10 +124,10 @@ def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
 
 
 def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
-    """Return NVML and the handle of a row's device.
+    """Return NVML and a list with the handle of a row's device.
 
-    There is no handle for a device that is not NVIDIA's, or has no address; nor for a MIG slice, whose board counts
-    energy and reports clocks for all its slices.
+    The list is empty if the device is not NVIDIA's, or has no PCI address, or is a MIG slice: a board counts energy and
+    reports clocks only for all its slices together.
     """
     if split_device(device)[0] != "cuda" or pci is None:
         return None, []
@@ -143,9 +143,9 @@ def _is_sliced(nvml: Any, gpu: Any) -> bool:
 
 
 def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]:
-    """Return NVML's readings of a device.
+    """Return NVML's readings of a device, without those that the device does not have.
 
-    Readings that it does not have are left out: vGPUs, WSL2, MIG and Jetson lack many.
+    Many are missing on vGPUs, MIG slices and Jetson, and under WSL2.
     """
     readings = {}
     for fact, query in queries.items():
@@ -158,10 +158,10 @@ def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class EnergyCounter:
-    """The energy that a `domain`, a CPU's package or a GPU, has used since some moment.
+    """A counter of the energy that a `domain`, which is a CPU's package or a GPU, has used.
 
-    `read` returns joules, and raises the driver's error where the counter is gone. The counter begins again from 0 at
-    `wraps_at` joules; None if it never does.
+    `read` returns joules since an unknown moment, and raises the driver's error if the counter can no longer be read.
+    At `wraps_at` joules the counter starts again from 0; `wraps_at` is None if it never does.
     """
 
     domain: str
@@ -169,9 +169,9 @@ class EnergyCounter:
     wraps_at: float | None = None
 
     def between(self, before: float, after: float, seconds: float) -> float:
-        """Return the joules between two readings that lie `seconds` apart.
+        """Return the joules used between two readings that were made `seconds` apart.
 
-        It is NaN where the counter was set back, or may have begun again more than once.
+        Returns NaN if the counter was reset, or may have wrapped more than once.
         """
         if self.wraps_at is None:
             return after - before if after >= before else math.nan
@@ -183,9 +183,10 @@ Found = tuple[list[EnergyCounter], str]
 
 
 def energy_counters(device: str, pci: str | None = None) -> Found:
-    """Find the counters of a row on `device`, whose PCI address is `pci`, or say why there are none.
+    """Return the energy counters of a row on `device`, whose PCI address is `pci`, or the reason for having none.
 
-    A row of an accelerator has the counters of the accelerator and of the CPU's packages, or none at all.
+    An accelerator's row has the accelerator's counter, and those of the CPU's packages if these can be read. If the
+    accelerator has no counter, the row has none at all.
     """
     packages, why_not = cpu_counters()
     if device == "cpu":
@@ -204,9 +205,9 @@ def energy_counters(device: str, pci: str | None = None) -> Found:
 
 
 def cpu_counters() -> Found:
-    """Find RAPL's counters, one for each package, also of AMD's CPUs, or say why there are none.
+    """Return RAPL's energy counters, or the reason for having none.
 
-    The parts of a package are not among them.
+    There is one for each package of Intel's or AMD's CPUs, and none for parts of a package.
     """
     counters = []
     try:

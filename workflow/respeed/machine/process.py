@@ -1,14 +1,14 @@
-"""Processes that measure: their environment, their limits, their end, and the lock that lets one measure at a time.
+"""Measuring processes: their environment, their limits, how they end, and the lock that lets only one measure.
 
-No library that computes is used here.
+This module uses no numerical library.
 
-The environment of the measuring process is made and not inherited: a user's settings of threads, precision, algorithms,
-waiting or compilers must not reach the measurement. Some of them would pass every check: cuBLAS's emulated single
-precision is as exact as fp32.
+The environment of a measuring process is built by respeed and not inherited: a user's settings of threads, precision,
+algorithms, waiting or compilers must not reach the measurement. Some settings would pass every check: cuBLAS's emulated
+single precision is as exact as fp32.
 
-Two measurements on one machine would disturb each other. The lock is one file of the user's, locked by flock(2): it is
-held as long as any process has the file open, so that a measuring process whose parent was killed keeps it for as long
-as it uses the cores.
+Two measurements on one machine would disturb each other. The lock is a file of the user, locked by flock(2), and is
+held as long as any process has the file open. So a measuring process whose parent was killed keeps the lock for as long
+as that process uses the cores.
 """
 
 import contextlib
@@ -86,30 +86,30 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a process that computes on `threads` threads: inherited variables, and set ones."""
+    """Return the environment of a process on `threads` threads: some variables of `parent`, and those that we set."""
     kept = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
     return kept | dict.fromkeys(THREADS, str(threads)) | FIXED | (ON_ONE_THREAD if threads == 1 else {})
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that a record lists, sorted by name, libraries without their folders."""
+    """Return the variables that a record lists, sorted by name; preloaded libraries appear without their folders."""
     listed = sorted(environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD})
     return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in listed}
 
 
 def bind(cpus: Collection[int]) -> None:
-    """Run on these CPUs alone, where the system can do so; anywhere if there are none."""
+    """Bind this process to `cpus`, where the system can do so; change nothing if `cpus` is empty."""
     if cpus and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
 
 def allowed_cpus() -> list[int]:
-    """Return the CPUs that this process may run on; none where the system does not tell."""
+    """Return the CPUs that this process may run on; an empty list if the system does not report them."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def cpu_quota() -> float | None:
-    """Return how many CPUs' worth of time is allowed; None where there is no limit."""
+    """Return the CPU time allowed per second, such as 2.5 for two and a half CPUs; None if there is no limit."""
 
     def quota(group: Path) -> float:
         allowed, period = (group / "cpu.max").read_text().split()
@@ -119,15 +119,15 @@ def cpu_quota() -> float | None:
 
 
 def quota_throttles() -> int | None:
-    """Return how often the allowed CPU time was used up; None where the system does not count this."""
+    """Return how often the allowed CPU time was used up; None if the system does not count this."""
     counts = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
     return int(sum(counts)) if counts else None
 
 
 def memory_left() -> float | None:
-    """Return how many bytes more may be used before the kernel ends a process; None where there is no limit.
+    """Return how many more bytes may be used before the kernel ends a process; None if there is no limit.
 
-    The kernel's copies of files count as left: it gives them up before it ends a process.
+    The kernel's inactive file cache counts as free, because the kernel drops it before ending a process.
     """
 
     def left(group: Path) -> float:
@@ -138,20 +138,20 @@ def memory_left() -> float | None:
 
 
 def memory_free() -> float:
-    """Return how many bytes this process may have in all.
+    """Return how many bytes this process may use in total.
 
-    These are the bytes that it holds, which the next case may use, and those that the system and its control group
-    leave.
+    These are the bytes that the process already holds, which the next case may use, and those still free in the system
+    or in the control group, whichever are fewer.
     """
     available, left = psutil.virtual_memory().available, memory_left()
     return float(psutil.Process().memory_info().rss + (available if left is None else min(available, left)))
 
 
 def _read_groups(read: Callable[[Path], float]) -> list[float]:
-    """Return what `read` finds in this process's control group and in those above it, whose limits hold as well.
+    """Return the results of `read` for this process's control group and for its parent groups, whose limits also hold.
 
-    A group is left out if a file is missing or has the word "max" for a number. A container shows its own group as the
-    root; elsewhere (systemd, Slurm) it lies deeper.
+    A group is left out if a file is missing or has the word "max" in place of a number. In a container the process's
+    group appears as the root; elsewhere (systemd, Slurm) the group lies deeper.
     """
     group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
     found = []
@@ -166,14 +166,14 @@ def _counter(path: Path, key: str) -> int:
 
 
 def private_stdout() -> TextIO:
-    """Keep the pipe to the parent for answers alone: the output of libraries goes to standard error."""
+    """Return standard output for our own messages; what libraries print there goes to standard error from now on."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     return answers
 
 
 def private_folder(name: str) -> Path:
-    """Return the folder `name` in the user's cache, made so that no other user can put anything into it."""
+    """Return the folder `name` in the user's cache; if it is created here, no other user can write to it."""
     folder = user_cache_path("respeed") / name
     for path in (folder.parent, folder):  # mkdir gives parents that it makes no mode
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -181,22 +181,23 @@ def private_folder(name: str) -> Path:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent ends, however that happens (Linux)."""
+    """Ask the kernel to kill this process when its parent ends in any way (only on Linux)."""
     if sys.platform == "linux":
         PR_SET_PDEATHSIG = 1
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def die_first_for_memory() -> None:
-    """Where memory runs out, let the kernel end this process before others: a case is lost, and not the run (Linux)."""
+    """Let the kernel kill this process first if memory runs out, so that a case is lost and not the run (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def interrupt_when_stopped() -> None:
-    """Raise KeyboardInterrupt on SIGTERM and SIGHUP as on Ctrl-C, and end the processes that this one started.
+    """Make Ctrl-C, SIGTERM and SIGHUP end the processes that this one started, and raise KeyboardInterrupt.
 
-    A signal that is ignored when the program starts stays so, as under `nohup`. Ctrl-C a second time ends at once.
+    A signal that was already ignored when the program started, as under `nohup`, stays ignored. A second Ctrl-C ends
+    the program at once.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -213,17 +214,17 @@ def interrupt_when_stopped() -> None:
 
 
 def ignore_interrupts() -> None:
-    """Ignore the signals that stop a run.
+    """Ignore the signals that stop a run, in a measuring process that is about to start.
 
-    For a process that is about to be started: the signals are for its parent, which then ends it. If the process died
-    of them first, its case would seem not to be measurable.
+    Its parent gets the signals as well, and then ends the process. If the process died of a signal before that, its
+    case would be recorded as failed.
     """
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def read_word(path: Path) -> str:
-    """Return the text of a small file, such as the kernel's; "" where there is none to read."""
+    """Return the text of a small file, such as one of the kernel's; "" if the file cannot be read."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -231,7 +232,7 @@ def read_word(path: Path) -> str:
 
 
 def output_of(*command: str) -> str:
-    """Return the output of a system command, in English; "" where there is no such command, or it fails."""
+    """Return the output of a system command, in English; "" if there is no such command, or if the command fails."""
     english = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, env=english).stdout.strip()
@@ -239,14 +240,14 @@ def output_of(*command: str) -> str:
         return ""
 
 
-# The descriptors that hold the lock, for a child to inherit; none where there is no lock to be had.
+# The file descriptors that hold the lock, for a child to inherit; empty if the lock file cannot be used.
 Held = tuple[int, ...]
-# Looking so often disturbs a measurement less than its own probes can show.
+# To look for the lock so often disturbs the other measurement too little for its probes to show it.
 LOOK_SECONDS = 0.5
 
 
 def lock_path() -> Path:
-    """Return the lock file of this user's measurements on this machine: several machines may share a home."""
+    """Return this user's lock file for this machine; it has the machine's name, as machines may share a home folder."""
     return user_cache_path("respeed") / f"measures-{platform.node()}.lock"
 
 
@@ -257,10 +258,10 @@ def say_on_screen(text: str) -> None:
 
 @contextlib.contextmanager
 def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen) -> Iterator[Held]:
-    """Hold the lock of measurements, and yield its descriptors.
+    """Hold the lock of measurements within this context, and yield the lock's file descriptors.
 
-    While another measurement holds the lock, print a line once and wait, for ever or for `wait_seconds`; after these,
-    raise UserError. Where no lock is possible, print a line and go on.
+    If another measurement holds the lock, report this once by `say` and wait, without limit or for `wait_seconds`; then
+    raise UserError. If the lock file cannot be used, report this by `say` and continue without a lock.
     """
     path, held, is_said = lock_path(), Held(), False
     deadline = math.inf if wait_seconds is None else time.monotonic() + wait_seconds
@@ -288,7 +289,7 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 
 def who_measures() -> str | None:
-    """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if no holder is known."""
+    """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to hold it."""
     path = lock_path()
     with contextlib.suppress(OSError):  # no lock can be had here
         if (descriptor := lock_file(path)) is None:

@@ -1,4 +1,4 @@
-"""The software that takes part in a round: packages, the BLAS that SciPy computes with, the environment, the commit."""
+"""The software that a round uses: packages, the BLAS that SciPy computes with, others' programs, and our commit."""
 
 import contextlib
 import functools
@@ -22,10 +22,10 @@ LIBRARIES = {"openblas": "OpenBLAS", "accelerate": "Accelerate", "mkl": "MKL", "
 
 
 def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
-    """Return the files that a command names, by word; None for a file that is not there.
+    """Return the files that a command names, by the word of the command; None for a file that does not exist.
 
-    These are the program, found from `folder` if its name has a /, or else on the PATH, and words that begin with
-    {paper}/, which stands for the folder.
+    The first word is the program, relative to `folder` if the word contains a /, else searched on the PATH. Other files
+    are the words that begin with {paper}/, which means `folder`.
     """
     found: dict[str, Path | None] = {}
     for word in command:
@@ -39,7 +39,7 @@ def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
 
 
 def checksums(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that a command names and that can be read."""
+    """Return the SHA-256 of each readable file that a command names, by the word of the command."""
     found = {}
     for word, path in files_of(command, folder).items():
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def _checksum(path: Path, *written: int) -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide a number."""
+    """Return the versions of respeed, Python, and the packages that a measured time depends on."""
     found = {"python": platform.python_version()}
     for name in ("respeed", "numpy", "scipy", "numba", "torch"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -65,28 +65,28 @@ def package_versions() -> dict[str, str]:
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Return every BLAS and OpenMP library that is loaded; the folder distinguishes NumPy's from SciPy's."""
+    """Return all loaded BLAS and OpenMP libraries; in `file`, the folder distinguishes NumPy's BLAS from SciPy's."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
     return [{"file": library_name(one["filepath"]), **{key: one.get(key) for key in keys}} for one in threadpool_info()]
 
 
 def library_name(path: str) -> str:
-    """Return the name of a library's file without folders, which may name a user, but with a wheel's numpy.libs/."""
+    """Return a library's file name without folders, which may name a user; only a wheel's own, numpy.libs/, is kept."""
     *_, folder, name = ("", *PurePath(path).parts)
     return f"{folder}/{name}" if folder.endswith(".libs") else name
 
 
 def library_label(name: str) -> str:
-    """Return the usual name of a library; its own name if it is not one of `LIBRARIES`."""
+    """Return the usual name of a library, or `name` itself if it is not in `LIBRARIES`."""
     return LIBRARIES.get(name, name)
 
 
 @functools.cache
 def scipy_library() -> str:
-    """Return the name of the library that SciPy computes with, one of `LIBRARIES` or another.
+    """Return the name of the BLAS that SciPy computes with, which may be missing in `LIBRARIES`.
 
-    It is in the name that SciPy was built with. If that is the name of a stub ("blas", "cblas"), the system has chosen
-    the library behind it: one that threadpoolctl finds, or else Apple's, or the slow one of netlib.
+    SciPy's build settings usually name the library. If they name a stub ("blas", "cblas"), the system has chosen the
+    library behind the stub: the one that threadpoolctl finds, or else Apple's on macOS and netlib's slow one elsewhere.
     """
     import scipy
 
@@ -100,14 +100,14 @@ def scipy_library() -> str:
 
 
 def controller(library: str) -> LibController | None:
-    """Return threadpoolctl's controller of SciPy's library; None if there is none."""
+    """Return threadpoolctl's controller of SciPy's BLAS, named `library`; None if threadpoolctl does not find it."""
     return next((found for found in _controllers() if found.internal_api == library), None)
 
 
 def _controllers() -> list[LibController]:
-    """Return threadpoolctl's controllers of BLAS: SciPy's, then those outside site-packages.
+    """Return threadpoolctl's controllers of SciPy's own BLAS, then of BLAS libraries outside site-packages.
 
-    NumPy and torch have libraries of their own, in their folders, whose files may have the same name as SciPy's.
+    Other BLAS libraries in site-packages belong to NumPy or torch; their files may have the same name as SciPy's.
     """
     import scipy
     from scipy.linalg import cython_blas  # noqa: F401  # loads the library
@@ -119,8 +119,8 @@ def _controllers() -> list[LibController]:
 
 
 def source_commit(root: Path) -> str:
-    """Return the commit of the checkout, with "+changes" if files differ from it; "unknown" outside a checkout."""
-    # Without git's locks: one that is left behind, if this is killed now, would keep the user from committing.
+    """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout."""
+    # Without git's locks: if this process was killed now, a lock left behind would keep the user from committing.
     git = ("git", "--no-optional-locks", "-C", str(root))
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     changes = output_of(*git, "status", "--porcelain", "--untracked-files=no")

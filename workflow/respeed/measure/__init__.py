@@ -1,1 +1,1 @@
-"""Measure a round: a parent that prepares and keeps the record, a fresh child that runs and times."""
+"""Measure rounds: a parent process writes the record, and a new child process runs and times the cases."""

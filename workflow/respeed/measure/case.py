@@ -1,7 +1,7 @@
-"""The cases of a turn, one by one: build, check, warm up, time, check again.
+"""Measure the cases of one measuring process (a turn): build, check, warm up, time and check again each case.
 
-All cases of a process share a bench: the backend, and the reference probe on its threads. Results are compared with
-plain NumPy in float64.
+All cases of a process share a `Bench`: the backend, and the reference probe on the backend's threads. Results are
+compared with plain NumPy in float64.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ from respeed.workloads.vector_sum import MemoryCopy
 PROBE = Matmul(m=640, k=640, n=640)
 # Up to this many threads, every BLAS was seen to use all of them for the probe.
 MANY = 8
-# Two clocks, that of the CPUs and that on the wall, are never read at quite the same moment.
+# CPU time and elapsed time are never read at quite the same moment.
 MOST_TAKEN = 1.05
 # Squares are doubled until a product takes this long: a shorter one does not fill a device with many cores.
 PRODUCT_SECONDS = 0.005
@@ -55,8 +55,8 @@ COPY_BYTES = 64 * 2**20
 # The same on a device, whose caches may be as large; and the share of its free memory that an array of a ceiling may
 # take.
 DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
-# Host memory that building and checking a case takes, in sizes of the program. The check draws its inputs again piece
-# by piece; up to 1.3 were seen at the larger sizes.
+# Host memory that building and checking a case takes, divided by the memory of its arrays. The check draws its inputs
+# again piece by piece; factors of up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
 
 # Largest error of any array of the state, over the largest value of the reference. Steps in fp64 come to at most 5e-14,
@@ -69,10 +69,10 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 @dataclass(frozen=True)
 class Bench:
-    """The backend and the probes that the cases of a process share.
+    """The backend, the reference probe and its times, shared by the cases of a process.
 
-    `probes` are the row's probes in this session, to which the process adds its own; `rehearsed` are the tiny cases
-    that the process has run before.
+    `probes` are the times of the row's probes in this session, to which the process adds its own; `rehearsed` are the
+    tiny cases that the process has already run.
     """
 
     backend: Backend
@@ -83,17 +83,17 @@ class Bench:
 
 
 def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, dict[str, Any]]:
-    """Build the probe and prove on it how many threads really run."""
+    """Return a bench with a new probe, and the proof of how many threads really ran during that probe."""
     probe = make_probe(backend.build(PROBE, 0).step, backend.sync, synchronous=backend.synchronous)
     known = {} if probes is None else probes
     return Bench(backend, probe, known, meter=meter), prove_threads(probe)
 
 
 def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
-    """Return why nothing of this process may count: another number of threads ran than was asked for.
+    """Return why this process may not measure: a wrong number of threads ran; None if the number is right.
 
-    Where the threads share their CPUs, the calling one may work beside them, but they may not take the time of more
-    CPUs than they are threads. None if all is well.
+    If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
+    library's pool, but all together may not take the time of more than `threads` CPUs.
     """
     ran = proof["threads_ran"]
     if not profile.is_cpu:
@@ -109,10 +109,10 @@ def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, i
 
 
 def measure_ceilings(backend: Backend) -> dict[str, float]:
-    """Measure, in every round, `flops_per_second` of a square product, and `bytes_per_second` of a copy.
+    """Measure `flops_per_second` of a square matrix product and `bytes_per_second` of a copy, once per process.
 
-    A copy counts bytes read and written. On a device the steps are queued, many at once: if the host waited for each,
-    on a clock that has just woken, both numbers would be too low.
+    The bytes of a copy are those read and those written. On a device, many steps are queued at a time: if the host
+    waited for each step, or the device's clock had not risen yet, both rates would be too low.
     """
     free, best, width = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
     for side in SIDES:
@@ -136,9 +136,9 @@ def _best_seconds(backend: Backend, workload: Workload) -> float:
 def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     """Measure the cases of an order, and emit the results as events.
 
-    First comes `ready`, with the facts of the process, or else `not-run`, with the reason; then for each case a
-    `begin`, and a `case` with its facts. `lost` comes after a case that left the process without its device: the cases
-    to come need another process.
+    First comes `ready`, with the facts about the process, or else only `not-run`, with the reason. Then come, for each
+    case, a `begin` for each attempt, and a `case` with the facts about the case. If a case left the process without its
+    device, `lost` follows: the remaining cases need another process.
     """
     profile = order.profile
     try:
@@ -177,8 +177,8 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     for asked in order.cases:
         emit("begin", case=f"{asked.case.workload} {asked.case.name}")
         facts = measure_case(order, asked, bench)
-        # On a shared machine one more attempt mended 57 to 95 % of what was disturbed; a second one took 9 % of the
-        # time and mended hardly any.
+        # On a shared machine, one more attempt repaired 57 to 95 % of the disturbed cases; a second one took 9 % of
+        # the time and repaired hardly any.
         if is_disturbed(order, asked, facts, bench):
             emit("begin", case=f"{asked.case.workload} {asked.case.name}, which was disturbed, again")
             facts = merge_attempts(facts, measure_case(order, asked, bench))
@@ -189,7 +189,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
 
 
 def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of a case that was measured twice, with all blocks and the larger errors."""
+    """Return the facts of a case measured twice: the larger errors, and all blocks, or none if the second failed."""
     return second | {
         "errors": {name: max(error, second["errors"].get(name, error)) for name, error in first["errors"].items()},
         "blocks": [*first["blocks"], *second["blocks"]] if second["status"] == "measured" else [],
@@ -199,10 +199,10 @@ def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, A
 
 
 def _is_lost(bench: Bench) -> bool:
-    """Return whether the device refuses all further calls of this process.
+    """Return whether all further calls of this process to the device fail, as the probe shows.
 
-    After some errors, such as an access to an invalid address or a memory error that could not be corrected, each call
-    fails with the same error. Lack of memory is no such error.
+    This is so after some errors, such as an access to an invalid address or an uncorrectable memory error, but not
+    after a lack of memory.
     """
     try:
         bench.probe.seconds()
@@ -212,7 +212,7 @@ def _is_lost(bench: Bench) -> bool:
 
 
 def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
-    """Return the facts of one case for the record. A case that fails carries its reason and no time."""
+    """Measure a case and return its facts for the record. A case that fails has a reason and no times."""
     case, precision = asked.case, order.profile.precision
     facts = untimed(asked, "measured")
     began = seconds_now()
@@ -238,9 +238,9 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
 
 
 def _why_not(error: Exception) -> str:
-    """Return the error as a reason, in one line.
+    """Return an error as a one-line reason for the record.
 
-    An error of the disk, such as when compiled kernels cannot be kept, is no fact of a case: it is raised again.
+    An error of the disk, such as when compiled kernels cannot be stored, is raised again: it says nothing about a case.
     """
     if is_of_the_disk(error):
         raise error
@@ -250,9 +250,9 @@ def _why_not(error: Exception) -> str:
 
 
 def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
-    """Return why a program that takes so much memory in fp32 does not fit; None if it fits.
+    """Return why a program whose arrays take `memory_bytes` in fp32 does not fit in memory; None if it fits.
 
-    On the host numbers are `width` times as wide.
+    On the host, array elements have `width` times as many bytes as in fp32.
     """
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
@@ -263,9 +263,10 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Check the first step against float64, time steps, and check the last one.
+    """Build a case's program, check its first step against float64, time steps, and check the last step.
 
-    A first step that fills a block is timed itself. Raises WrongResult where no time may be shown.
+    On CPUs, a first step longer than a block counts as a block. Raises WrongResult if a check fails, or if steps ran on
+    too many threads.
     """
     backend = bench.backend
     if hasattr(workload, "on_row"):  # a program by others
@@ -333,10 +334,10 @@ def _check_and_time(
 def judge(
     pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
 ) -> dict[str, float]:
-    """Return the error of each array, over the largest value that it should have.
+    """Return the largest error of each array, divided by the largest value of the array's reference.
 
-    Raises WrongResult, which names the worst array, if an error is larger than `tolerance`, and than the array's in
-    `looser`, or is not a number.
+    Raises WrongResult, which names the worst array, if an error is not finite, or exceeds both `tolerance` and the
+    array's own tolerance in `looser`.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
     allowed = {name: max(tolerance, looser.get(name, 0.0)) for name in errors}
@@ -349,9 +350,9 @@ def judge(
 
 
 def _rehearse(asked: Asked, bench: Bench) -> None:
-    """Do a step at a tiny size in each way of large ones: what a first step loads or compiles must not be timed.
+    """Run a step of a tiny case in each of the backend's `rehearsals`, so that no timed step loads or compiles code.
 
-    If possible, the tiny case has the same text parameters, such as the activation.
+    If possible, the tiny case has the same text parameters, such as the activation, as the case asked for.
     """
     others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
     tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
@@ -370,14 +371,14 @@ def _texts(case: Case) -> dict[str, Any]:
 
 
 def _probes(order: Order, asked: Asked, bench: Bench) -> list[float]:
-    """Return the probes that those of the case are compared with."""
+    """Return the list of probe times that the case's own probes are compared with and added to."""
     return bench.probes.setdefault(probed_as(asked.key, is_cpu=order.profile.is_cpu), [])
 
 
 def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
     helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
-    # Replicas have a device each, and the counter is of one device. The energy of a process is not that of a part of
-    # it.
+    # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
+    # energy of the process is not that of the part.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
     tells = {name: getattr(runner, name) for name in ("own_seconds", "happened") if runner}
     return Timer(
@@ -400,14 +401,14 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
     """Return how many threads a step may run on, with `pools` pools of `threads` threads each.
 
-    The calling thread works in every pool; the other threads of a pool take turns with those of the next. Where they
-    share the row's CPUs, they also take turns with the calling one.
+    The calling thread belongs to every pool; only one pool works at a time. If the library has more threads than the
+    row (`is_shared`), a pool may also have `threads` threads besides the calling one.
     """
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 
 def is_disturbed(order: Order, asked: Asked, facts: dict[str, Any], bench: Bench) -> bool:
-    """Return whether the case was timed and has no clean block, by all probes that the process knows of."""
+    """Return whether a case was timed but has no clean block, judged by all probe times that the process knows."""
     if facts["status"] != "measured":
         return False
     quiet = quiet_probe(_probes(order, asked, bench))
@@ -415,6 +416,9 @@ def is_disturbed(order: Order, asked: Asked, facts: dict[str, Any], bench: Bench
 
 
 def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
-    """Return a 63-bit seed for `purpose`: the same on every row for a round of a case."""
+    """Return a 63-bit seed for a `purpose`, "data" or "draws", in round `number`.
+
+    For data, `key` is the case's, so that all rows have the same data; for draws, it is the row's name.
+    """
     words = f"{seed}/{key}/{number}/{purpose}"
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1

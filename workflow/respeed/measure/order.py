@@ -1,4 +1,4 @@
-"""The order for a measuring process, complete: the process reads no other file."""
+"""The order that the parent sends to a measuring process: which cases to measure, and how."""
 
 from typing import Annotated, Any
 
@@ -13,10 +13,10 @@ from respeed.records import case_key
 
 @dataclass(frozen=True)
 class Asked:
-    """A case that is asked for.
+    """A case that the process has to measure.
 
-    `number` is the number of its round; `rehearsals` are tiny cases of the same workload; `guess` is how many seconds
-    it may take.
+    `number` is the number of the case's round; `rehearsals` are tiny cases of the same workload, of which one is run
+    first and not timed; `guess` is the expected time in seconds.
     """
 
     case: Case
@@ -27,16 +27,16 @@ class Asked:
 
     @property
     def key(self) -> str:
-        """Return the key of the case."""
+        """Return the key of the case, which `case_key` makes of its workload and parameters."""
         return case_key(self.case.workload, self.case.parameters)
 
 
 @dataclass(frozen=True)
 class Order:
-    """Everything that the measuring process needs to know; it reads no other file.
+    """All that the measuring process must know: it reads no configuration files.
 
-    `cpus` are the CPUs that it is bound to; none means that it is not bound. `probes` are the row's probes in this
-    session, in groups that are compared: a quiet probe shows only in comparison.
+    `cpus` are the CPUs that the process is bound to; if empty, it is not bound. `probes` are the times of the row's
+    probes in this session, in groups within which they are compared to find the quiet ones.
     """
 
     profile: Annotated[Profile, SkipValidation]
@@ -49,7 +49,7 @@ class Order:
 
 
 def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, Any]:
-    """Return the facts of a case for the record, before anything was timed."""
+    """Return the facts of a case, for the record, without any times."""
     return {
         "workload": asked.case.workload,
         "parameters": dict(asked.case.parameters),

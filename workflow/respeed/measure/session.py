@@ -1,4 +1,4 @@
-"""A session: turn after turn, until nothing is left that the configuration asks for, or the time is up."""
+"""A session: it runs one measuring process (a turn) after another, until all is measured or the time is up."""
 
 import math
 import sys
@@ -21,7 +21,7 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a session: `ended` is why it ended, and `is_whole` whether nothing was left."""
+    """The result of a session: `ended` is why it ended, and `is_whole` whether no case was left to measure."""
 
     turns: int
     seconds: float
@@ -29,7 +29,7 @@ class Outcome:
     is_whole: bool
 
     def __str__(self) -> str:
-        """Return the last line of a session."""
+        """Return the last line that a session prints."""
         return f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}; {self.ended}"
 
 
@@ -39,10 +39,11 @@ def measure_session(
     say: Callable[[str], None] = say_on_screen,
     wait_seconds: float | None = None,
 ) -> Outcome:
-    """Measure the work's cases that no record has yet; each is recorded as soon as it is done.
+    """Measure the work's cases that no record has yet; each case is recorded as soon as it is done.
 
-    Within a budget no turn is begun that is expected to end after it. Raises UserError if the machine's records were
-    made on other hardware, or if another measurement still runs after `wait_seconds`, or after the budget.
+    With `budget_seconds`, no turn begins that is expected to end after the budget. Raises UserError if the machine's
+    records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
+    None, after `budget_seconds`.
     """
     began, turns, broken, last = seconds_now(), 0, frozenset[str](), None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, say) as lock:
@@ -74,9 +75,10 @@ def _say_turn(turn: Turn, before: int, plan: Plan) -> str:
 
 
 def _measure(turn: Turn, plan: Plan, lock: Held, tell: Callable[[str], None] | None) -> str | None:
-    """Measure a turn; return why its row could not start, and would not if it was tried again; None if it could.
+    """Measure a turn; return None if its row's backend started, else the reason why it did not.
 
-    In the first turn every step has a line on the screen, so that the user sees progress.
+    With `tell`, which only the first turn gets, each message of progress has a line of its own on the screen; else each
+    message overwrites the last one.
     """
     work, row = plan.work, turn.row
     session, _ = current_session(plan.records, utc_now())

@@ -1,10 +1,10 @@
-"""Time steps: warm-up until their time has settled, then blocks, with the disturbances of each.
+"""Time steps: warm up until the step time has settled, then time blocks and note the disturbances of each block.
 
-One ruler for every profile: the host's clock, the device synchronised at both ends. Counters of energy are read at the
-ends of blocks, outside of what is timed.
+All profiles are timed alike: by the host's clock, with the device synchronised at the start and end. Energy counters
+are read at the ends of blocks, outside of the timed part.
 
-The kernel counts waiting, throttling, page faults, and the threads that ran. The reference probe, a product of fixed
-size that is timed before and after each block, sees what the kernel cannot.
+The kernel counts waiting, throttling, page faults, and the threads that ran. Disturbances that the kernel does not
+count are found by the reference probe, a matrix product of fixed size that is timed before and after each block.
 """
 
 import math
@@ -23,17 +23,17 @@ from respeed.protocol import Block, TimingProtocol, Warmup, contamination, quiet
 
 
 def seconds_now() -> float:
-    """Return monotonic seconds, for differences only."""
+    """Return the time of a monotonic clock in seconds; only differences have a meaning."""
     return time.perf_counter_ns() * 1e-9
 
 
 def utc_now() -> str:
-    """Return the date and time in UTC, ISO 8601 to the second."""
+    """Return the date and time in UTC, in ISO 8601 format, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def time_steps(step: Callable[[], None], sync: Callable[[], None], count: int = 1) -> float:
-    """Return the seconds that each of `count` steps takes, of which only the last one is waited for."""
+    """Return the mean seconds per step of `count` steps; the host waits for the device only after the last step."""
     start = seconds_now()
     for _ in range(count):
         step()
@@ -58,10 +58,10 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment.
+    """The kernel's counters at one moment.
 
-    `threads` maps a thread to (nanoseconds on a CPU, nanoseconds waiting for one); `is_shared`: whether they wait for
-    one another by design. A count is None where the system has none.
+    `threads` maps each thread to its nanoseconds on a CPU and its nanoseconds waiting for a CPU; `is_shared` is whether
+    the threads wait for one another by design. A count is None if the system does not have the counter.
     """
 
     threads: dict[str, tuple[int, int]]
@@ -70,11 +70,11 @@ class Snapshot:
 
 
 def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
-    """Read the counters of this process, and of the `helpers`, processes that compute for it, each by its first thread.
+    """Read the counters of this process's threads, and of the first thread of each of the `helpers`.
 
-    Helpers share their cores with this process, and with the threads by which they exchange results, as the threads of
-    a library do that `is_shared`: if one of these waits for another, that is no sign of a neighbour. Then only the
-    reference probe shows a neighbour.
+    Helpers are processes that compute for this process. They share cores with it, and with the threads by which they
+    exchange results; if `is_shared`, the threads of a library share cores as well. When one of these threads waits for
+    a core, this does not show that another program runs: then only the reference probe can show that.
     """
     faults, threads = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _threads(helpers)
     counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
@@ -82,9 +82,9 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Return what happened between two snapshots: the facts of a Block that are not its times.
+    """Return the disturbances between two snapshots, and how many threads ran, as fields of a `Block`.
 
-    A fact is None where the system does not show it.
+    A field is None if the system does not report it.
     """
     delay, ran = None, None
     if after.threads:
@@ -112,39 +112,40 @@ def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
 
 
 def _clock_throttles() -> int | None:
-    """Return how often the CPUs lowered their clocks because they were too hot; None where nothing counts it."""
+    """Return how often CPUs lowered their clocks because they were too hot; None if the system does not count this."""
     texts = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     return sum(map(int, filter(str.isdecimal, texts))) if any(texts) else None
 
 
 @dataclass(frozen=True)
 class Probe:
-    """`repeats` products are one probe; their number is fixed once, so that all probes of a round do the same work."""
+    """The reference probe: `repeats` matrix products. This number is fixed, so that all probes do the same work."""
 
     product: Callable[[], None]
     sync: Callable[[], None]
     repeats: int
 
     def seconds(self) -> float:
-        """Return the seconds that a product takes, over one probe.
+        """Run one probe and return the mean seconds per matrix product.
 
-        An untimed product runs first, as caches may hold other data and threads may sleep: after a program was built or
-        checked the first product took twice as long on a quiet machine.
+        An untimed product runs first, because caches may hold other data and threads may sleep: after a program was
+        built or checked, the first product took twice as long on a quiet machine.
         """
         time_steps(self.product, self.sync)
         return time_steps(self.product, self.sync, self.repeats)
 
 
 def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchronous: bool = True) -> Probe:
-    """Warm the product up and choose how often to repeat it."""
+    """Warm up the matrix product, and return a probe that repeats it for about PROBE_SECONDS."""
     one = best_seconds(product, sync, synchronous=synchronous)
     return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
-    """Return how many threads really ran during the probe's product.
+    """Return how many threads really ran during the probe, as `threads_ran`.
 
-    Also how long they waited for a core, and how many CPUs' whole time they took.
+    The result also has `run_delay_seconds`, for which they waited for a core, and `cpus_taken`, the process's CPU time
+    divided by the elapsed time.
     """
     begin, computed = seconds_now(), time.process_time()
     before = take_snapshot()
@@ -157,11 +158,11 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
 
 
 def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchronous: bool) -> float:
-    """Return the seconds that a step takes at its best, for a ceiling.
+    """Return the seconds of a step at its fastest, for ceilings and to size probes.
 
-    On the CPUs they are those of the fastest of REPEATS steps, after two that do not count. On a device, which is not
-    `synchronous`, they are those of the fastest of REPEATS batches after it did nothing else for LOAD_SECONDS: as many
-    steps are queued at once as take PROBE_SECONDS, for a single step is mostly waiting.
+    On CPUs (`synchronous`), this is the fastest of REPEATS steps, after two steps that do not count. On a device, it is
+    the mean step time in the fastest of REPEATS batches, after the device has run such batches for LOAD_SECONDS. A
+    batch is a queue of steps for about PROBE_SECONDS, because the time of a single step is mostly waiting.
     """
     if synchronous:
         return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
@@ -175,8 +176,8 @@ def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchron
     return min(taken)
 
 
-# Steps between two synchronisations where the device runs ahead of the host: timed one by one, they would seem slower
-# than they are in a block, and blocks sized by that would be too short.
+# Steps between two synchronisations on a device that works while the host continues: if steps were timed one by one,
+# they would seem slower than they are in a block, and the blocks chosen by these times would be too short.
 AHEAD = 32
 
 
@@ -188,13 +189,14 @@ def warm_up(
     synchronous: bool = True,
     first_seconds: float = math.nan,
 ) -> Warmup:
-    """Run steps until the protocol's minimum is done and the medians of two successive windows agree.
+    """Run steps until the protocol's minimum time is over and the median step times of two successive windows agree.
 
-    `first_seconds` is the time of the step before. If that is longer than a window, it counts as the first window.
+    Stop early if a step is longer than a block, or at the protocol's cap. If the program's first step, which took
+    `first_seconds`, was longer than a window, it counts as the first window.
     """
     began, window = seconds_now(), protocol.warmup_window_seconds
     steps, previous = int(not synchronous), first_seconds if first_seconds > window else math.nan
-    # A device's first step waited for a cold clock, and it is not yet known how many fit a window.
+    # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
     median = 0.0 if synchronous else _window(step, sync, 0.0, 1)[0]
     if median > protocol.block_seconds:
         return Warmup(True, median, steps, seconds_now() - began)
@@ -211,9 +213,9 @@ def warm_up(
 
 
 def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, together: int) -> tuple[float, int]:
-    """Return the median step time over at least `seconds`, and how many steps there were.
+    """Run steps for at least `seconds`; return the median step time, and the number of steps.
 
-    There are `together` of them between two synchronisations.
+    The host waits for the device after every `together` steps.
     """
     times, end = list[float](), seconds_now() + seconds
     while not times or seconds_now() < end:
@@ -223,24 +225,24 @@ def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, 
 
 @dataclass(frozen=True)
 class Meter:
-    """The readings at both ends of a block: of the energy `counters`, and, by `device`, of a device's clock.
+    """Reads, at both ends of a block, the energy `counters`, and a device's clock by the function `device`.
 
-    RAPL's counters move every millisecond, those of NVIDIA's devices every 20 to 100 ms: the energy of one block may be
-    off by what is used in one such period, and that of many is right on average.
+    RAPL's counters change every millisecond, those of NVIDIA's devices every 20 to 100 ms. So the energy of one block
+    may be off by the energy used in one such period, but the mean over many blocks is right.
     """
 
     counters: tuple[EnergyCounter, ...] = ()
     device: Callable[[], dict[str, float]] = dict
 
     def read(self) -> tuple[float, ...]:
-        """Return the reading of each counter; nothing if one is gone."""
+        """Return the reading of each counter in joules; an empty tuple if one cannot be read."""
         try:
             return tuple(counter.read() for counter in self.counters)
         except Exception:  # whatever the driver says of it
             return ()
 
     def joules(self, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> dict[str, float]:
-        """Return the joules used, by domain, between two readings `seconds` apart; nothing if a counter has none."""
+        """Return the joules used between two readings `seconds` apart, by domain; {} if any of them is not known."""
         if not (before and after):
             return {}
         ends = zip(self.counters, before, after, strict=True)
@@ -253,21 +255,21 @@ NO_METER = Meter()
 
 @dataclass(frozen=True)
 class Timer:
-    """Time the steps of one program, each the `parts` one after another.
+    """Time the steps of one program; each step runs the `parts` one after another.
 
-    `step_seconds` is the time of a step by warm-up, to size the samples.
+    `step_seconds` is the step time from the warm-up, which decides how many steps a sample has.
 
-    `helpers` are processes that compute for it; `is_shared`: whether its threads wait for one another by design.
+    `helpers` are processes that compute for the program; `is_shared` is whether its threads wait for one another by
+    design. `meter` is read at both ends of a block; `busy` returns whether the device still has work.
 
-    `meter` is read at both ends of a block; `busy`, of a device, returns whether it still has work.
+    For steps that run outside of this process, `own_seconds` returns how many seconds of the last steps count, and
+    `happened` returns the fields of a `Block` about disturbances since `happened` was last called.
 
-    For steps outside of this process, `own_seconds` returns how many of the seconds of the last steps count, and
-    `happened` the facts of a Block about disturbances since the last call.
+    `probes` collects the times of all probes, because a probe can be called quiet only in comparison with others.
 
-    `probes` collects all probes that are compared: a quiet one shows only in comparison.
-
-    A device's clock follows its work of just before. So its probes come directly after steps: the probe before a block
-    is the one after the block before it. As a probe is light work, steps run for a window before each block.
+    A device's clock depends on the device's most recent work. So probes on a device come directly after steps: the
+    probe after a block is also the probe before the next block. Because a probe is light work, untimed steps run for a
+    warm-up window before each block.
     """
 
     parts: tuple[Callable[[], None], ...]
@@ -286,16 +288,15 @@ class Timer:
     happened: Callable[[], dict[str, Any]] = dict
 
     def first_step(self) -> Block:
-        """Time a block of one step: the program's first, which is yet to be checked."""
+        """Time the program's first step, before it is checked, as a block of one step."""
         return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
 
     def measure(self, first: Iterable[Block] = (), begin: Callable[[], None] = lambda: None) -> tuple[Block, ...]:
-        """Time blocks after the `first` ones, until the clean ones take long enough, or all together reach the cap.
+        """Time blocks until the clean ones last long enough, or until all blocks together reach the protocol's cap.
 
-        Before each of them `begin` is called.
-
-        However long a block takes, a disturbed one is followed by another: to build and check the program once more
-        at the end of the turn costs more than that.
+        The blocks in `first` count as well, and `begin` is called before each new block. The cap applies only after the
+        protocol's `least_blocks`: if a block is disturbed, another one, however long, costs less than to build and
+        check the program again at the end of the turn.
         """
         protocol = self.protocol
         steps = math.ceil(protocol.block_seconds / self.step_seconds)
@@ -318,8 +319,8 @@ class Timer:
             is_long = self.step_seconds > self.protocol.block_seconds
             again = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
             return self._samples(steps, 1, refill=again, last_probe=last_probe)
-        # What the probe pushed out of the caches comes back before the clock starts; a slow step hardly notices. Where
-        # a step fills a block, it is timed directly after `begin`.
+        # An untimed step brings back to the caches the data that the probe replaced there; a slow step hardly needs it.
+        # A step that fills a block is timed directly after `begin`.
         refill = int(steps > 1 and self.step_seconds < self.protocol.slow_step_seconds)
         per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
@@ -350,9 +351,10 @@ class Timer:
         return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
 
     def _run(self, steps: int, ahead: list[bool]) -> list[float]:
-        """Return the seconds of `steps` steps, by part; add to `ahead`, at each wait, whether the device was busy.
+        """Return the seconds of each part, summed over `steps` steps.
 
-        If a step has one part, the host waits only after the last step.
+        The host waits for the device after each part, or, if a step has only one part, after the last step. At each
+        wait, append to `ahead` whether the device was still busy.
         """
 
         def wait() -> None:

@@ -1,9 +1,9 @@
-"""A turn: a fresh process that measures cases of one row. This module is both ends of it.
+"""A turn: a new process that measures cases of one row. This module has the code of the parent and of the process.
 
-The parent makes the environment, which libraries read while they are loaded, outlives the process, and keeps the
-record: a case is a line of it as soon as it is done. Run as ``python -m respeed.measure.turn``, the module is the
-process: it reads an `Order` from standard input and writes an event a line. Imports numerical libraries only after it
-has bound itself to its cores.
+The parent sets the environment, which libraries read while they are loaded, survives if the process crashes, and writes
+the record: each case becomes a line as soon as it is done. ``python -m respeed.measure.turn`` runs the measuring
+process. It reads an `Order` from standard input, binds itself to its cores, only then imports numerical libraries, and
+writes one event per line to standard output.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
 
-# After so many processes that lost their device, the device or a kernel on it is broken, not a case.
+# If so many processes lost their device, the device or one of its kernels is broken, and not a case.
 MOST_LOST = 3
-# Limits: for the start of a process; for a case of an accelerator's row, or of a CPU's, at least; and how many times
-# the guess of its table. A capture, a compile or a step that is stuck in a driver sends nothing and never ends.
+# Limits: for the start of a process; for a case on an accelerator, or on CPUs, at least; and for a case, as a multiple
+# of its guessed time. A capture, a compile or a step that is stuck in a driver sends no event and never ends.
 START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 5.0, 60.0, 30.0
 # The only files that the process writes.
 KERNELS = "what is kept of compiled kernels"
@@ -52,11 +52,11 @@ KERNELS = "what is kept of compiled kernels"
 def measure_turn(
     order: Order, machine: str, smoke: bool, lock: Held, watch: Callable[[str], None] = lambda _: None
 ) -> list[Record]:
-    """Measure the cases of an order, and return the records of them.
+    """Measure the cases of an order, and return their records, one for each process that was needed.
 
-    A case that takes the process down (out of memory, a crash in a library), or its device, fails alone: the others get
-    a new one. The process keeps `lock`, the descriptors of the machine's lock, for as long as it uses the cores.
-    `watch` is called with every case as it begins.
+    If a case ends the process (out of memory, a crash in a library), or leaves it without its device, only this case
+    fails: a new process measures the rest. Each process holds `lock`, the descriptors of the machine's lock, for as
+    long as it uses the cores. `watch` is called with a line of progress, such as for every case that begins.
     """
     if denied := next(filter(None, (why_denied(asked.case) for asked in order.cases)), None):
         raise UserError(denied)
@@ -102,7 +102,7 @@ class _Process:
 
     @contextlib.contextmanager
     def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
-        """Start the process and send it its order. It is killed if the caller fails."""
+        """Start the process and send it the order; kill the process if the code within this context fails."""
         with subprocess.Popen(
             [sys.executable, "-P", "-m", "respeed.measure.turn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=child_environment(self.order.threads), pass_fds=lock, preexec_fn=ignore_interrupts,
@@ -118,7 +118,7 @@ class _Process:
                 raise
 
     def listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None]) -> None:
-        """Keep the events of the process as they come; the last line of a process that was killed may be cut."""
+        """Record the events of the process as they arrive; skip a line that was cut off when the process was killed."""
         with contextlib.closing(_Deadline(self, worker)) as deadline:
             self._listen(worker, watch, deadline)
 
@@ -152,14 +152,14 @@ class _Process:
                     self.refused = event["reason"]
 
     def _minutes(self) -> float:
-        """Return how many minutes the case at hand may take."""
+        """Return how many minutes the case that now begins may take."""
         asked = self.order.cases[len(self.results)]
         # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
         is_quick = not self.order.profile.is_cpu and "program" not in asked.case.parameters
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * asked.guess / 60)
 
     def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
-        """Record why cases were not timed."""
+        """Record the cases in `left` as not timed, with the status and reason."""
         for asked in left:
             self._add(untimed(asked, status, reason))
 
@@ -173,20 +173,20 @@ class _Process:
 
     @property
     def record(self) -> Record:
-        """Return the record so far."""
+        """Return the record with the cases that are done so far."""
         assert self.start is not None
         return Record(self.machine, self.path, self.start, tuple(self.results))
 
 
 class _Deadline:
-    """Ends a process that sends no event for too long."""
+    """Kills a process whose start, or whose current case, takes too long."""
 
     def __init__(self, process: _Process, worker: subprocess.Popen[str]) -> None:
         self._process, self._worker = process, worker
         self._timer: threading.Timer | None = None
 
     def set(self, minutes: float) -> None:
-        """Begin anew: from now on the process may send no event for so many minutes."""
+        """Restart the limit: the process is killed when `minutes` have passed from now."""
         self.close()
         self._timer = threading.Timer(60 * minutes, self._end, [minutes])
         self._timer.daemon = True

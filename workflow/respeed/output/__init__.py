@@ -1,4 +1,4 @@
-"""The tables for people: each in the paper's shape, in several formats, and all on a page for a browser."""
+"""The tables for people: each in the paper's shape and in several formats, and all on one page for a browser."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -13,16 +13,16 @@ from respeed.schedule.work import count_cases, machines_in_full, notes_shown, pa
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
-    """Return every tidy table of the chosen `papers` (see schedule.work), for all machines or those in `only`."""
+    """Return every tidy table of the chosen `papers` (see `papers_shown`), for the machines in `only` or for all."""
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), notes_shown(), only, count_cases)
 
 
 def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
-    Write also results/README.md, and results/front.html, the beginning of Snakemake's report.
+    Also write results/README.md, and results/front.html, the beginning of Snakemake's report.
 
-    Each .csv has all machines; the other files have those that are shown in full (see schedule.work).
+    Each .csv has all machines; the other files have the machines that are shown in full (see `machines_in_full`).
     """
     tables, results = read_tables(smoke, papers=papers), results_folder(smoke)
     folder = results / "tables"
@@ -43,7 +43,7 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
 def build_page(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
     """Write results/tables.html from the tables and figures that exist.
 
-    It is one page that needs no other file: findings, claims, tables and figures.
+    The page contains findings, claims, tables and figures, and needs no other file.
     """
     write_text(results_folder(smoke) / "tables.html", make_page(load_shown(smoke, machine, papers)))
 
@@ -56,9 +56,10 @@ def build_review(smoke: bool, machine: str | None = None, papers: Collection[str
 
 
 def load_shown(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Shown:
-    """Read the tables that were written, and return the part that is shown.
+    """Read the tidy tables that were written, and return them with the papers and machines to show.
 
-    If there are few machines, all are shown, or else `machine`. Raises UserError if tables were not built.
+    If there are few machines, all are shown; otherwise one (see `machines_in_full`). Raises UserError if a table is
+    missing.
     """
     tables = load_tables(results_folder(smoke) / "tables")
     known = set(tables["facts"]["machine"])

@@ -1,6 +1,6 @@
-"""Tables for people, laid out from the tidy tables: a paper's with ours below, claims, why, machines, cost and facts.
+"""Tables for people, laid out from the tidy tables: a paper's table with ours below, claims, factors, machines, facts.
 
-Sentences about results are made only here, by rules.
+Sentences about results are made only here, by fixed rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ Write = Callable[[Table], Any]
 
 @dataclass(frozen=True)
 class Shown:
-    """The results to lay out: papers, machines, and the tidy tables by name, which may have other machines too."""
+    """The results to lay out: papers, machines, and the tidy tables by name, which may contain other machines too."""
 
     papers: Mapping[str, Paper]
     machines: Sequence[str]
@@ -63,11 +63,11 @@ class Shown:
 
     @cached_property
     def stamp(self) -> str:
-        """Return the warning above all results: that a smoke run measures nothing, or that controls failed."""
+        """Return the warning above all results: a smoke run measures nothing, or controls failed; empty if neither."""
         return SMOKE_STAMP if self.smoke else say_failed(self.table("cells"), Samples(self.table("rounds")))
 
     def table(self, name: str, **places: str) -> pd.DataFrame:
-        """Return the rows of a tidy table for these machines and papers, with the values `places` in these columns."""
+        """Return a tidy table's lines for the machines and papers shown; `places` maps columns to values to select."""
         frame = self.frames[name]
         frame = frame[frame["machine"].isin([PAPER, *self.machines])]
         frame = frame[frame["paper"].isin(self.papers)] if "paper" in frame else frame
@@ -76,7 +76,7 @@ class Shown:
         return frame
 
     def describe(self, machine: str) -> str:
-        """Return a machine's name and summary: box: A CPU, 2 cores, one accelerator."""
+        """Return a machine's name and summary, such as "box: A CPU, 2 cores, one accelerator"."""
         summary = self.table("facts", machine=machine, part="summary")["value"]
         return ": ".join([machine, *summary])
 
@@ -85,10 +85,10 @@ class Shown:
 
 
 def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Table:
-    """Return a table in the paper's shape: its rows, then each machine's rows and speedups.
+    """Return a table in the paper's shape: the paper's rows, then each machine's rows and speedups.
 
-    A line without any number becomes a note, and so does the reason for a field without one. At tiny sizes, the paper's
-    numbers have columns of their own.
+    A line without any number is left out and named in a note. In all other lines, a field without a number has the mark
+    of a note with the reason. At tiny sizes, the paper's numbers have columns of their own.
     """
     where = {"paper": paper.name, "experiment": experiment.name}
     key, cells = TABLES["cells"].key, shown.table("cells", **where)
@@ -141,12 +141,12 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
 
 
 def _is_free(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether a table may have any unit of time, as no number of it is printed."""
+    """Return whether our times may be in any unit: the table is in seconds, and the paper prints no number of it."""
     return experiment.unit == SECONDS and not paper.prints(experiment.name)
 
 
 def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
-    """Yield the paper's lines: printed numbers, and speedups as printed or computed from these."""
+    """Yield the paper's lines: its printed numbers, and its speedups, printed or computed from printed numbers."""
     for row in paper.rows.values():
         label = _with_package(label_row(paper, row), row.package)
         for case in (experiment.original or experiment).case_names():
@@ -168,7 +168,7 @@ def _with_package(label: str, package: str) -> str:
 
 
 def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[str]) -> str:
-    """Return the commands that trace a cell's number and measure it again, and the lines of its records."""
+    """Return the commands that trace a cell's number and measure it again, and its records, each as FILE:LINE."""
     name = f"{cell.paper}/{cell.experiment}/{cell.case} {cell.profile} --machine {cell.machine}"
     trace = f"./run respeed trace {name}{' --smoke' * shown.smoke}" if records or cell.seconds else ""
     measure = measure_command(cell, experiment, len(records) or cell.rounds, smoke=shown.smoke)
@@ -176,7 +176,7 @@ def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[s
 
 
 def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the lines of a cell: its time or rate and, on an accelerator, its speedup; or why there is none."""
+    """Yield a cell's lines: its time or rate and, on an accelerator, its speedup; or the reason for a missing one."""
     if _is_free(paper, experiment):
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
     else:
@@ -195,9 +195,9 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
 
 
 def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the speedup of each machine's fastest row in fp32 over the paper's fastest; its interval is our time's.
+    """Yield, by case, the speedup of each machine's fastest row in fp32 over the paper's fastest row.
 
-    Then yield the ratio of that row's time to the expected one.
+    The speedup's interval is from our time alone. Then yield our row's time divided by the expected time.
     """
     full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
@@ -219,9 +219,9 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
 
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for every machine and reason for which lines are missing.
+    """Yield a sentence on missing lines for every pair of a machine and a reason why lines are missing.
 
-    Missing lines in other precisions than fp32 are not reported.
+    Missing lines in another precision than fp32 are not reported.
     """
     lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
@@ -232,9 +232,9 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
 
 
 def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for every machine and reason for which times are below, or far above, those of FLOP and bytes.
+    """Yield a sentence for every machine and reason, on times below or far above the expected times.
 
-    It names the cells that are farthest away.
+    The expected time is the least that FLOP and bytes need. The sentence names the cells that are farthest from it.
     """
     odd = cells[cells["unexpected"] != ""].assign(over=cells["seconds"] / cells["expected_seconds"])
     for (machine, why), mine in odd.groupby(["machine", "unexpected"], sort=False):  # a reason is of slow ones, or fast
@@ -262,7 +262,7 @@ def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
 
 
 def lay_out_claims(shown: Shown, paper: Paper) -> Table:
-    """Return a table with a line for each claim that a machine can test, and a note on those that it cannot."""
+    """Return a table with a line for each claim that a machine can test, and a note on the claims that it cannot."""
     claims = shown.table("claims", paper=paper.name, case="")
     order = claims["machine"].map({name: place for place, name in enumerate(shown.machines)})
     claims = claims.assign(place=order, is_open=claims["here"] == "").sort_values(["place", "is_open"], kind="stable")
@@ -283,7 +283,7 @@ def lay_out_claims(shown: Shown, paper: Paper) -> Table:
 
 
 def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
-    """Return the labels of our rows behind a claim's number: the row over its base, or the row alone."""
+    """Return the labels of our rows behind a claim's number: "ROW over BASE", or one label alone."""
     sides = [
         " or ".join(labels.get((row.machine, name), name) for name in names.split(" or "))
         for names in dict.fromkeys([row.profile, row.base_profile])
@@ -293,7 +293,7 @@ def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
 
 
 def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
-    """Yield for each machine the tables of claims that cannot be tested, with the reasons, and how to test them."""
+    """Yield a note for each machine: the tables whose claims it cannot test, why not, and how to test the claims."""
     about = paper.claims
     tables = {name: paper.experiments[one.experiment].title for name, one in about.items() if one.experiment}
     claims = claims.assign(table=[tables.get(name, f"their {about[name].mean} mean") for name in claims["claim"]])
@@ -310,10 +310,12 @@ def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Valu
 
 
 def find(shown: Shown, paper: Paper, machine: str) -> str:
-    """Return the finding on a machine: its result in one sentence; empty if nothing was measured.
+    """Return the finding on a machine: its main result in one sentence; empty if nothing can be compared.
 
-    It is about the first table that prints a CPU and an accelerator. For a machine with an accelerator, it compares the
-    speedup with the paper's; for another, its CPU with the paper's accelerator, or else with the paper's CPU.
+    The finding is about the first measured table among those with the paper's numbers of both a CPU and an accelerator,
+    or among all tables if the paper has no such numbers. For a machine with an accelerator, the finding compares the
+    machine's speedup with the paper's; for another machine, the CPU with the paper's accelerator, or else with the
+    paper's CPU.
     """
     why = shown.table("why", paper=paper.name)
     theirs = why[why["comparison"] == "theirs"]
@@ -335,7 +337,7 @@ def find(shown: Shown, paper: Paper, machine: str) -> str:
 
 
 def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
-    """Return the cores of a machine that the CPU rows of why.csv used, and the verb: 2 cores of laptop, are."""
+    """Return the cores that the CPU rows in `found` used, and a verb: ("2 cores of laptop", "are")."""
     cells = shown.table("cells", machine=machine)
     ran = found.merge(cells, left_on=[*CASE, "row"], right_on=[*CASE, "label"])["threads"].dropna().unique()
     if len(ran) != 1:
@@ -347,7 +349,7 @@ def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
 
 
 def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | None:
-    """Return a table of the factors of every speedup, theirs and then ours; None if we have none to explain."""
+    """Return a table of the factors of every speedup, the paper's and then ours; None if we have no speedup."""
     why = shown.table("why", paper=paper.name, experiment=experiment.name)
     if (why["machine"] == PAPER).all():
         return None
@@ -363,7 +365,7 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
 
 
 def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
-    """Return the frame of a Table for rows of why.csv: each speedup and its factors, if any row has them."""
+    """Return a Table's frame for rows of why.csv: the speedup and its factors, without factors that no row has."""
     # The speedup, and the factors whose product it is.
     fields = {
         "Speedup": [_speedup(row) for row in rows],
@@ -391,9 +393,10 @@ def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], s
 
 
 def lay_out_papers(shown: Shown) -> Table | None:
-    """Return a table of the largest speedup of each paper, and of ours in the same case, as factors.
+    """Return a table of each paper's largest speedup, and of ours in the same case, as factors.
 
-    It is from the first table that prints a CPU and an accelerator. None if fewer than two papers have such a table.
+    The largest speedup is sought in each paper's first table with speedups whose factors `peaks` and `shares` are
+    known. Return None if fewer than two papers have such a table.
     """
     why = shown.table("why")
     theirs = why[(why["comparison"] == "theirs") & why["peaks"].notna() & why["shares"].notna()]
@@ -426,7 +429,7 @@ def lay_out_machines(shown: Shown) -> Table:
 
 
 def lay_out_cost(shown: Shown) -> Table:
-    """Return a table of the cost of each case on the cheapest row in fp32 of each machine."""
+    """Return a table of what each case costs on each machine, on the machine's cheapest row in fp32."""
     cells = shown.table("cells")
     full = cells[(cells["cost"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", *CASE], sort=False)["cost"].idxmin()]
@@ -453,7 +456,7 @@ def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], titl
 
 
 def lay_out_machine(shown: Shown, machine: str) -> Table:
-    """Return the facts of a machine and of its rounds, with the software that measured them."""
+    """Return a table of the facts about a machine, its rounds, and the software that measured them."""
     facts = shown.table("facts", machine=machine)
     facts = facts[facts["part"].isin(FACTS)]
     lines = facts.assign(group=facts["part"].str.capitalize(), look="ours", label=facts["fact"])
@@ -463,7 +466,7 @@ def lay_out_machine(shown: Shown, machine: str) -> Table:
 
 
 def lay_out_protocol(paper: Paper) -> Table:
-    """Return the known facts of how a paper measured, with how well each is known."""
+    """Return a table of what is known about how a paper measured, and how well each fact is known."""
     groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
     facts = [(group, "theirs", one.fact, one) for group, mine in groups.items() for one in mine]
     values = [Value(one.value, one.confidence, kind="words") for *_, one in facts]
@@ -488,7 +491,7 @@ def say_time(rounds: pd.DataFrame) -> str:
 
 
 def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
-    """Return the contents of a paper's first page, in any format: findings, claims, and the precision of ours."""
+    """Return a paper's first page, its tables in the format of `write`: findings, claims, our numbers' precision."""
     claims = lay_out_claims(shown, paper)
     cells, verdicts = shown.table("cells"), shown.table("claims")
     is_first = paper is next(iter(shown.papers.values()))
@@ -511,7 +514,8 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
 def has_figure(paper: Paper, experiment: Experiment) -> bool:
     """Return whether a table has a figure.
 
-    Without published numbers there is nothing to compare if it has a single case, or no row on a CPU.
+    The figure is drawn if the paper has published rows, if the table is a ladder, or if the table has several cases and
+    runs on a CPU.
     """
     is_compared = len(experiment.cases) > 1 and not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
     return bool(paper.rows) or experiment.ladder or is_compared

@@ -1,6 +1,6 @@
-"""Pages that begin with a finding: the results' README, a page for browsers, a reviewer's, and Snakemake's front page.
+"""Pages that begin with a finding: the results' README, pages for browsers and reviewers, Snakemake's front page.
 
-A page for browsers needs no other file, and all its text is escaped.
+The page for browsers needs no other file, and all its text is escaped.
 """
 
 import shutil
@@ -44,8 +44,8 @@ def make_readme(shown: Shown) -> str:
 def make_review(shown: Shown) -> str:
     """Return the page for reviewers of an artifact.
 
-    It has claims and results, machines and versions, steps with their times, cells that were not measured and why, and
-    deviations from the papers' protocols.
+    The page has claims and results, machines and versions, steps with their times, cells that were not measured and
+    why, and deviations from the papers' protocols.
     """
     papers, rounds = [], shown.table("rounds")
     for paper in shown.papers.values():
@@ -59,7 +59,7 @@ def make_review(shown: Shown) -> str:
 
 
 def describe_paper(paper: Paper) -> str:
-    """Return a paper's claims and tables, made from its files alone, as Markdown, to proofread them."""
+    """Return a paper's claims and tables in Markdown, made from the paper's files alone, to proofread these files."""
     shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
     published = {name: say_published(compare_claim(one, paper, {}, UNMEASURED)) for name, one in paper.claims.items()}
     laid_out = (lay_out_published(shown, paper, one) for one in paper.experiments.values())
@@ -69,13 +69,13 @@ def describe_paper(paper: Paper) -> str:
 
 
 def make_front(shown: Shown) -> str:
-    """Return the beginning of Snakemake's report: the findings and claims of each paper, as a part of a page."""
+    """Return the beginning of Snakemake's report: each paper's findings and claims, as a piece of HTML."""
     papers = [front(shown, paper, to_html) for paper in shown.papers.values()]
     return templates(escape).get_template("front.jinja").render(papers=papers, stamp=shown.stamp)
 
 
 def make_page(shown: Shown) -> str:
-    """Return findings, claims and tables as a page, with the figures that have been drawn."""
+    """Return an HTML page of findings, claims and tables, with the figures that have been drawn."""
     papers, sections = [front(shown, paper, to_html) for paper in shown.papers.values()], []
     for paper in shown.papers.values():
         for experiment in paper.experiments.values():
@@ -91,7 +91,7 @@ def make_page(shown: Shown) -> str:
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:
-    """Return a document in words, for a terminal, as `respeed trace`, `compare` and `claims` print it."""
+    """Return a document as text for a terminal, by the template `name`, such as "trace", "compare" or "claims"."""
     texts = templates(str)
     texts.globals["width"] = min(WIDEST, shutil.get_terminal_size().columns)
     texts.filters |= {"speedup": format_speedup, "thousands": group_thousands, "counted": counted}

@@ -40,12 +40,12 @@ class Table:
 
     Attributes
     ----------
-    title, caption : the caption explains the numbers
-    frame : a Value for each line (LINE, the index) and column
-    notes : sentences below it; a note on single fields has their mark
+    title, caption : the title, and an explanation of the numbers
+    frame : a Value for each line and column; the index is LINE
+    notes : sentences below the table; a note on single fields has the same mark as these fields
     head : the heading of the column of labels
-    label : its name in LaTeX
-    has_cases : whether each column is a case, of which there may be many; otherwise there are few, perhaps of words
+    label : the table's label in LaTeX
+    has_cases : whether each column is a case; cases may be many, whereas other columns are few, and may contain words
     """
 
     title: str
@@ -58,15 +58,15 @@ class Table:
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether its columns are numbers."""
+        """Return whether all fields of the table are numbers."""
         return all(value.kind == "number" for value in self.frame.to_numpy().ravel())
 
     @property
     def parts(self) -> list[pd.DataFrame]:
         """Return the frame, cut into parts that fit the width of a page.
 
-        With more than AT_MOST cases, each group of lines becomes a table of its own, with a line for each case. It is
-        cut into as few parts as possible, of nearly equal width.
+        With more than AT_MOST cases, each group of lines becomes a table of its own, transposed: a line for each case,
+        a column for each label. Such a table is cut into as few parts of at most AT_MOST columns as possible.
         """
         if not self.has_cases or self.frame.shape[1] <= AT_MOST:
             return [self.frame]
@@ -81,16 +81,16 @@ class Table:
 
 
 def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame of a Table, in the order of the rows, which have LINE, a `column` and a `value`.
+    """Return the frame of a Table from `rows`, in their order; each row has LINE, a `column` and a `value`.
 
-    All other fields are empty.
+    Fields for which there is no row are empty.
     """
     frame = rows.set_index([*LINE, "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
     return frame.map(lambda value: value if isinstance(value, Value) else Value())
 
 
 def with_fields(lines: pd.DataFrame, fields: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
-    """Return the frame of a Table from its lines, which have LINE, and the values of each column."""
+    """Return the frame of a Table from `lines`, which have the columns LINE, and the `fields` of each column."""
     return pd.DataFrame(dict(fields), pd.MultiIndex.from_frame(lines[LINE]), dtype=object)
 
 
@@ -101,7 +101,7 @@ def _turn(group: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
-    """Return each heading with its lines, each as look ("ours", "theirs", ...), label and values."""
+    """Return each heading with its lines; a line is its look ("ours", "theirs", ...), its label and its values."""
     lines = zip(frame.index, frame.to_numpy(dtype=object).tolist(), strict=True)
     return [
         (heading, [(look, label, values) for (_, look, label), values in mine])
@@ -112,7 +112,7 @@ def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[
 def to_csv(table: Table, path: Path) -> None:
     """Write the table as CSV.
 
-    A field is a number with its interval, or the note with the reason why there is none.
+    A field is a number with its interval, or if there is no number, the note with the reason.
     """
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
@@ -120,7 +120,7 @@ def to_csv(table: Table, path: Path) -> None:
 
 
 def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:
-    """Yield each heading, without values, and below it the label and the values of its lines."""
+    """Yield each heading with an empty list, and after it the label and the values of each of its lines."""
     for heading, lines in groups_of(frame):
         if heading:
             yield heading, []
@@ -158,13 +158,13 @@ def _markdown_mark(mark: str) -> str:
 def escape_markdown(text: str) -> str:
     """Escape a text, so that Markdown shows it as it is.
 
-    GitHub takes a dollar for mathematics, even with a backslash before it.
+    A dollar sign gets a <span>, since GitHub reads it as mathematics even after a backslash.
     """
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
 
 
 def to_latex(table: Table, stamp: str = "") -> str:
-    r"""Return the table for \input: a longtable for each part, all under one number and label, and its notes."""
+    r"""Return the table for \input: a longtable for each part, all under one number and label, and then the notes."""
     above = rf"\textbf{{{escape_latex(stamp)}}} " * bool(stamp)
     caption = f"{above}{escape_latex(table.title)}: {escape_latex(table.caption)}"
     text = "% Needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}.\n{\\footnotesize\n"
@@ -199,7 +199,7 @@ def _latex_mark(mark: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Escape a text, so that LaTeX prints it as it is. A letter that Western fonts lack becomes a question mark."""
+    """Escape a text so that LaTeX prints it unchanged. A letter that Western fonts lack becomes a question mark."""
     western = printable(text).encode("cp1252", "replace").decode("cp1252")
     return "".join(_ESCAPES.get(letter, letter) for letter in western)
 
@@ -210,14 +210,14 @@ def to_html(table: Table) -> str:
 
 
 def to_typst(table: Table) -> dict[str, Any]:
-    """Return the table for the report's templates: all texts are strings there, so that nothing in them is markup."""
+    """Return the table as data for the report's templates, where no text of it is read as markup."""
     parts = [{"columns": list(part), "groups": groups_of(part.map(asdict))} for part in table.parts]
     shown = {name: getattr(table, name) for name in ("title", "caption", "head", "is_numeric")}
     return shown | {"parts": parts, "notes": list(map(asdict, table.notes))}
 
 
 def templates(escaping: Callable[[str], str]) -> Environment:
-    """Return the templates in this folder; `escaping` escapes all values that they show, unless marked safe."""
+    """Return the Jinja templates of this folder; `escaping` escapes all values that are not marked safe."""
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""The report: one file of facts, typeset by Typst. Every number in it comes from a data file."""
+"""The report: one JSON file of facts, typeset by Typst. Every number in the report comes from a data file."""
 
 import datetime
 import json
@@ -29,8 +29,7 @@ PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.lett
 def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; return its path.
 
-    If there are few machines, all are shown in full; otherwise `machine` is, and each other in one row (see
-    schedule.work).
+    If there are few machines, all are shown; otherwise one (see `machines_in_full`). Raises UserError if Typst fails.
     """
     document = Path("report/smoke.pdf" if smoke else "report/report.pdf")
     facts = Path("report/facts") / f"{document.stem}.json"
@@ -51,7 +50,8 @@ def build_report(smoke: bool, machine: str | None = None, papers: Collection[str
 def with_letters_only(facts: Any) -> Any:
     """Return the facts with a question mark for every letter that the report's faces lack.
 
-    PDF/UA allows no others. If there are very many different letters beyond ASCII, all are replaced.
+    PDF/UA allows only letters that a face has. If there are more than MOST_TRIED different letters beyond ASCII, all
+    letters beyond ASCII are replaced.
     """
     text = json.dumps(facts, ensure_ascii=False)
     doubtful = sorted({letter for letter in text if not letter.isascii()})

@@ -18,7 +18,7 @@ from respeed.paths import results_folder
 
 
 def make_context(shown: Shown) -> dict[str, Any]:
-    """Return the facts file of the report, ready for JSON."""
+    """Return the contents of the report's facts file, ready for JSON."""
     dates = sorted(shown.table("rounds")["started"].str[:10])
     machines = lay_out_machines(shown), lay_out_cost(shown)
     return {

@@ -1,1 +1,1 @@
-"""From the configuration to the rounds that are to be measured. Reads records, never runs or times anything."""
+"""Decide from the configuration and the records which rounds to measure. No case is run or timed here."""

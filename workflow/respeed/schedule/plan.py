@@ -1,9 +1,10 @@
-"""What to measure next: one list of cases, ordered by tier and by the rounds that there are.
+"""Decide what to measure next, by one list of cases, ordered by tier and by the rounds that they have.
 
-The list follows from the configuration and the records alone, so that a run that was killed goes on. Each case has a
-goal, a number of rounds. First all cases get the preset's rounds, in the order of their tiers: the first table, then
-the usual cases, then the spare ones, as far as the minutes go. Then these first rounds show once which numbers are
-still open; their cases are measured until they have the preset's most rounds, or until the minutes are used up.
+The list follows from the configuration and the records alone, so that a killed run can resume. Each case has a goal,
+the number of rounds that it should have. First, cases get the preset's `rounds`, in the order of their tiers: the first
+table, then the usual cases, then those spare cases for which the minutes are enough. These first rounds then decide,
+once, which numbers are still open. The cases of open numbers are measured until they have the preset's `most` rounds,
+or until the minutes are used up.
 """
 
 import math
@@ -30,11 +31,11 @@ from respeed.records import Record, Result, read_records
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
 
-# The start of a process, for a row that was never measured. A smoke round is mostly that.
+# Guesses: the start of a process for a row that was never measured, and a round of a smoke case without the start.
 START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
-# A number without any interval is worth more time than the preset has for the others: so many times its minutes.
+# To give a number an interval, a run may take this many times its minutes.
 OVERTIME = 1.2
-# Another cell is only chosen if so many more rounds of all that is chosen fit the time: fewer would settle nothing.
+# Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
 WORTH_ROUNDS = 2
 # The keys of a profile that decide how a row ran, beside its threads.
 DECIDING = ("backend", "device", "precision", "cpus")
@@ -43,7 +44,7 @@ Try = tuple[Record, Result]
 
 
 class Entry(NamedTuple):
-    """A line of the list: a case in its tier, how many rounds it has, how many it should have, and why more."""
+    """A line of the list: a case, its tier, the rounds that it has, its goal, and why it is open, if it is."""
 
     tier: int
     done: int
@@ -54,7 +55,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Turn:
-    """Cases of a row that one process measures, each with the number of its round."""
+    """The cases of a row that one measuring process measures, each with the number of its round."""
 
     row: Row
     cases: tuple[tuple[Wanted, int], ...]
@@ -63,7 +64,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Plan:
-    """The rest of the `work`, given the `records` of its machine; `broken` rows could not start in this session."""
+    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session."""
 
     work: Work
     records: tuple[Record, ...] = ()
@@ -73,7 +74,7 @@ class Plan:
 
     @cached_property
     def tries(self) -> Mapping[tuple[str, str], list[Try]]:
-        """Return the results that count of each case on a row, in the order of time."""
+        """Return, for each case on a row, the results that count, in the order of time."""
         now, hardware = package_versions(), describe_machine()
         wanted = {one.place: one for one in self.work.wanted}
         found: dict[tuple[str, str], list[Try]] = defaultdict(list)
@@ -93,7 +94,7 @@ class Plan:
 
     @cached_property
     def spent_seconds(self) -> float:
-        """Return the seconds that all processes took that measured any of this."""
+        """Return the seconds of all processes that measured any case of the work."""
         used = {record.path: record for tries in self.tries.values() for record, _ in tries}
         return math.fsum(record.wall_seconds for record in used.values())
 
@@ -101,7 +102,7 @@ class Plan:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Return the list: all cases with the preset's rounds, then those that these rounds left open."""
+        """Return the list: the cases of the first rounds or, once these are done, the cases that are still open."""
         preset, listed = self.work.preset, self.first_entries
         if preset.most > preset.rounds and all(entry.done >= entry.goal for entry in listed):
             listed = self._open(listed)
@@ -109,7 +110,7 @@ class Plan:
 
     @cached_property
     def first_entries(self) -> list[Entry]:
-        """Return the cases that get the preset's rounds: the usual ones, and the spare ones that fit the minutes."""
+        """Return the cases that get the preset's rounds; spare tiers are included if begun or within the minutes."""
         preset, minutes = self.work.preset, 60 * self.work.minutes
         tiers: dict[int, list[Entry]] = defaultdict(list)
         for one in self.work.wanted:
@@ -124,10 +125,11 @@ class Plan:
         return listed
 
     def _open(self, listed: list[Entry]) -> list[Entry]:
-        """Return the cases that are worth more rounds, by urgency.
+        """Return the cases that are worth more rounds, each with a tier by its urgency.
 
-        These are the cases that the first rounds left open, decided on these alone; and those that lack an interval by
-        now, as a later probe may show a round to have been disturbed.
+        The first rounds alone decide which cases are open, and of these, only as many are returned as the minutes are
+        likely to be enough for. Cases that lack an interval by now are open too: a later probe may show that an earlier
+        round was disturbed.
         """
         preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
         rounds = read_rounds(self.records, self.work.papers)
@@ -157,10 +159,11 @@ class Plan:
     # The next turn.
 
     def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
-        """Return the next turn; None if nothing is left, or nothing that the minutes are enough for.
+        """Return the next turn; None if no case is due, or if the minutes are not enough for the next open cases.
 
-        Of the cases that are due, the lowest tier with the fewest rounds comes first: round 1 of all its cases before
-        round 2 of any. Rows take turns in random order. A turn includes later tiers of its row, unless time is short.
+        Of the cases that are due, those of the lowest tier come first, and all of them get round 1 before any gets
+        round 2. Rows come in random order. If `budget_seconds` and the minutes are enough for all due cases, a turn
+        also includes its row's cases of higher tiers.
         """
         due = [entry for entry in self.entries if entry.done < entry.goal]
         minutes = 60 * self.work.minutes - self.spent_seconds
@@ -187,7 +190,7 @@ class Plan:
     # The time.
 
     def seconds_of(self, entries: Iterable[Entry]) -> float:
-        """Return about how long these cases take to their goals, by earlier rounds or by the guess of their tables."""
+        """Estimate the seconds until these cases reach their goals, from earlier rounds or their tables' guesses."""
         seconds, starts = 0.0, dict[str, int]()
         for entry in entries:
             name, left = entry.wanted.profile, max(0, entry.goal - entry.done)
@@ -198,7 +201,7 @@ class Plan:
         return seconds + sum(number * self._start_of(name) for name, number in starts.items())
 
     def seconds_of_turn(self, turn: Turn) -> float:
-        """Return about how long a turn takes."""
+        """Estimate the seconds that a turn takes."""
         return self.seconds_of(Entry(one.tier, number - 1, number, one) for one, number in turn.cases)
 
     def _start_of(self, profile: str) -> float:
@@ -206,9 +209,9 @@ class Plan:
         return statistics.median(starts) if starts else START_SECONDS
 
     def seconds_left(self) -> float:
-        """Return about how long the rest takes; open cases at most as long as the minutes.
+        """Estimate the seconds until the run is done; open cases take at most the minutes that are left.
 
-        Before the first rounds are done, a quarter of all cases is taken to stay open, as far as the minutes allow.
+        Before the first rounds are done, a quarter of all cases is assumed to stay open, as far as the minutes allow.
         """
         left, minutes = self.seconds_of(self.entries), max(0.0, 60 * self.work.minutes - self.spent_seconds)
         if any(entry.why for entry in self.entries):
@@ -228,15 +231,15 @@ class Plan:
 
 
 def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan of a machine, from its records."""
+    """Read the records of a machine, and return the plan of its work."""
     return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:
-    """Return whether a result is of a measurement as it would be made now.
+    """Return whether a result was measured as it would be measured now.
 
-    A failed or wrong result counts as long as its program, the libraries and the device are the same: the case is tried
-    again when they change.
+    A result without a time counts until the workload's file, the outside program, the libraries or the device change;
+    then the case is tried again.
     """
     start, profile = record.start, wanted.row.profile
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
@@ -254,7 +257,7 @@ NO_INTERVAL, CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("no interval", "claim open", 
 
 
 def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
-    """Return the judged cells that are asked for and have rounds, in the order of `asked`."""
+    """Judge the cells that have `rounds`, and return those that are in `asked`, in the order of `asked`."""
     places = {cell: place for place, cell in enumerate(asked)}
     judged = judge_cells(rounds).rename(columns={"step": "seconds"})
     judged.index = pd.Index([places.get(key_of(cell), -1) for cell in rows_of(judged)])
@@ -268,16 +271,16 @@ def find_open(
 ) -> list[tuple[str, set[CellKey]]]:
     """Return sets of cells that are worth measuring again, each with the reason, the most urgent first.
 
-    First those without an interval; then those that an open claim is about; then rows that cannot be told apart from
-    the fastest, each with the row that it is compared with; then those whose interval is wide. Claims and rows only
-    where no more than `most` rounds are likely to be enough.
+    First come cells without an interval; then the cells that an open claim is about; then cells that cannot be
+    distinguished from the fastest CPU row, each with the cell that it is compared with; then cells with a wide
+    interval. Claims and indistinguishable cells are left out if they probably need more than `most` rounds.
     """
     judged = judge(rounds, asked)
     samples = Samples(rounds)
     compared = compare_to_fastest_cpu(judged, samples, papers)
     pairs = []
-    # An unproven cell lacks an interval, or is compared with one that does: only the cell without one is measured
-    # again.
+    # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
+    # is measured again.
     for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
         key, needed = key_of(cell), _rounds_needed(cell)
         if needed <= most:
@@ -295,7 +298,7 @@ def find_open(
 
 
 def _rounds_needed(cell: Any) -> float:
-    """Return about how many rounds would tell the two apart, if their ratio is right."""
+    """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
     apart = abs(math.log(cell.speedup))
     width = math.log(cell.speedup_high / cell.speedup_low)
     return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf

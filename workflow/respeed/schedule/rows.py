@@ -1,4 +1,4 @@
-"""Rows of the tables that this machine can run, on how many threads and which CPUs, and why not the others."""
+"""Find the rows that this machine can run, with their threads and CPUs, and why it cannot run the others."""
 
 import contextlib
 import functools
@@ -36,7 +36,7 @@ LADDER_BACKEND = "numpy"
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the tables on this machine: on so many threads, bound to `cpus`, or not bound if there are none."""
+    """A row of the tables on this machine; its `threads` are bound to `cpus`, or not bound if `cpus` is empty."""
 
     profile: Profile
     threads: int
@@ -53,7 +53,7 @@ def check_same_machine(machine: str, smoke: bool) -> None:
 
 
 def find_rows(profiles: Mapping[str, Profile]) -> tuple[dict[str, Row], dict[str, str]]:
-    """Return the rows that this machine can run, by profile, and of the others why not."""
+    """Return, by profile, the rows that this machine can run, and the reasons why it cannot run the others."""
     rows, why_not = dict[str, Row](), dict[str, str]()
     for name, profile in profiles.items():
         try:
@@ -72,7 +72,7 @@ def resolve_row(profile: Profile) -> Row:
 
 
 def climb(row: Row) -> list[Row]:
-    """Return a row for each number of threads: all up to 4, then powers of two, and all cores."""
+    """Return a row for each number of threads in a ladder: 1 to 4, then powers of two, then all cores."""
     cores = len(row.cpus) or row.threads
     counts = sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores})
     return [
@@ -90,12 +90,12 @@ def climb(row: Row) -> list[Row]:
 def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
     """Return the result of `backends.try_device` for the backend and the device.
 
-    It runs in a process of its own: an error of a device stays with the process that had it. That takes seconds; so the
-    result is kept for this process and, if it is lasting, until driver, package or devices change, unless `anew` is
-    set.
+    The trial runs in a process of its own, because a process may not recover from a device error. If the trial's
+    process fails, the result has only a `reason`. A trial takes seconds, so its result is kept in memory. A lasting
+    result is also kept in a file until the driver, a package or the devices change; with `anew`, that file is not read.
     """
     asked = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix]
-    # Versions of every library, as a backend may use another's.
+    # Versions of every library, as a backend may use another backend's library.
     versions = sorted((one.name, one.version) for one in distributions() if one.name.lower().startswith(_LIBRARIES))
     name = hashlib.sha256(json.dumps([asked, versions]).encode()).hexdigest()[:16]
     kept = private_folder("devices") / f"{name}.json"
@@ -122,7 +122,7 @@ def _ask_process(backend: str, device: str) -> dict[str, Any]:
 
 
 def unusable(profile: Profile) -> str | None:
-    """Return why the profile's device cannot be used, by a short trial; None if it can."""
+    """Return why a short trial could not use the profile's device; None if it could, or if the device is the CPU."""
     if profile.is_cpu:
         return None
     answer = probe_device(profile.backend, profile.device)
@@ -149,8 +149,9 @@ def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
 def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
     """Return the number of threads, and the CPUs to run on, one of each physical core.
 
-    A profile of an accelerator is not bound: its driver's own threads would share the one core. Nor is any where the
-    system binds no process to CPUs. Raises NotMeasurable, with the reason, where the machine has no such CPUs.
+    An accelerator's row gets no CPUs and is not bound: its driver's threads would have to share one core. No row is
+    bound on a system that cannot bind processes. Raises NotMeasurable, with the reason, if the machine lacks the CPUs
+    or cores that the profile asks for.
     """
     cores = facts.get("core_cpus")
     if cores is None:

@@ -1,7 +1,7 @@
-"""A run: a configuration with the machines that it measures, the arguments of rules, and the lines for the user.
+"""A run: its configuration and machines, the arguments for Snakemake's rules, and the lines that the user reads.
 
-On a cluster each machine is measured by a job on a node of its own, which finds out what is left: the head node knows
-only what is asked for.
+On a cluster, each machine is measured by a job on a node of its own. The job finds out what is left to measure; the
+head node knows only what is asked for.
 """
 
 import hashlib
@@ -46,8 +46,7 @@ from respeed.text import counted, in_words, measured_time
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
-# Of the minutes of a job of Slurm, those in which nothing is measured: its start, and the turn that takes longer than
-# was thought.
+# The minutes of a Slurm job that are kept free, for the job's start and for a turn that takes longer than estimated.
 SPARE_MINUTES = 3
 
 
@@ -58,17 +57,17 @@ class Run:
     Attributes
     ----------
     config : Config
-        What is asked for, with the profiles that the machine's own file names.
+        The configuration; its profiles are limited to those that the machine's own file names, if it names any.
     overrides : mapping
         The settings of --config.
     papers, profiles : mapping
-        The papers that are shown, the chosen ones first, at the sizes of the preset; and all profiles.
+        The papers that are shown, the chosen ones first, with the preset's cases; and all valid profiles.
     machine : str
-        The name of this machine, or of the first one of a cluster.
+        The name of this machine, or of a cluster's first machine.
     nodes : mapping
         On a cluster, the resources to ask Slurm for, by machine.
     only : tuple of str
-        Words; the name of a case must contain one of them.
+        Words; the name of a case must contain at least one of them. Without words, all cases are chosen.
     """
 
     config: Config
@@ -81,12 +80,12 @@ class Run:
 
     @property
     def smoke(self) -> bool:
-        """Return whether the sizes are tiny and the times no measurements."""
+        """Return whether the cases are tiny, so that their times are not measurements."""
         return self.config.preset.is_smoke
 
     # The work that is left on this machine.
 
-    # Only of rows that are asked for: to try the device of another may take seconds.
+    # Only the rows that are asked for are tried: to try the device of another row may take seconds.
     @cached_property
     def _found(self) -> tuple[dict[str, Row], dict[str, str]]:
         asked = self.profiles if self.config.all_profiles else self.config.profiles
@@ -99,7 +98,7 @@ class Run:
 
     @property
     def why_not(self) -> Mapping[str, str]:
-        """Return why this machine cannot run the others, by profile."""
+        """Return, by profile, why this machine cannot run the other rows that are asked for."""
         return self._found[1]
 
     @cached_property
@@ -108,11 +107,11 @@ class Run:
         return list_work(self.config, self.papers, self.rows, self.machine, self.only)
 
     def plan(self) -> Plan:
-        """Return the plan of the work that records lack."""
+        """Return the plan of the work that no record has yet."""
         return read_plan(self.work)
 
     def describe(self) -> None:
-        """Write the description of this machine, with the rows that it cannot run."""
+        """Write the description of this machine, with the rows that it cannot run, and why."""
         check_same_machine(self.machine, self.smoke)
         every = find_rows(self.profiles)[1]
         write_description(self.machine, self.smoke, {"hardware": describe_machine(), "not_measurable": every})
@@ -121,22 +120,22 @@ class Run:
 
     @property
     def results(self) -> str:
-        """Return the folder of everything that the run makes."""
+        """Return the folder of everything that the run makes, except the report."""
         return str(results_folder(self.smoke))
 
     @property
     def document(self) -> str:
-        """Return the report's path without its ending."""
+        """Return the report's path without a suffix."""
         return "report/smoke" if self.smoke else "report/report"
 
     @cached_property
     def stamps(self) -> dict[str, str]:
-        """Return the empty file that shows that nothing is left to measure, by machine.
+        """Return, by machine, the path of its stamp: an empty file that shows that nothing is left to measure.
 
-        Snakemake measures if there is no such file yet. So on this machine its name has the next number as long as
-        something is left, or if something was measured by hand since. A cluster's head node does not know what is left:
-        there the name has a checksum of all that is asked for. Records are no rule's output: nothing can delete or
-        repeat a measurement.
+        Snakemake measures a machine that has no such file. So this machine's stamp gets the next number in its name as
+        long as something is left, or if a record is newer than the last stamp. A cluster's head node does not know what
+        is left; there, the name has a checksum of all that is asked for. Records are no rule's output, so Snakemake can
+        neither delete nor repeat a measurement.
         """
         if self.nodes:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
@@ -147,7 +146,7 @@ class Run:
         return {self.machine: str(folder / f"measured-{len(there) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
-        """Return a checksum of all that decides what is asked of a node: the settings, and the contents of files."""
+        """Return a checksum of the settings and files that decide what is asked of a machine's node."""
         files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
         files += [path for name in self.config.papers for path in (PAPERS / name).glob("*")]
         texts = [path.read_bytes() for path in sorted(files) if path.is_file()]
@@ -157,8 +156,8 @@ class Run:
     def sources(self) -> list[str]:
         """Return the inputs of the tables.
 
-        These are a stamp for each machine that is measured, the records of all others, and the files with the words and
-        the published numbers of the tables.
+        These are the stamp of each machine that this run measures, the records and descriptions of all other machines,
+        and the files about the shown papers, hardware profiles and machines.
         """
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
@@ -170,7 +169,7 @@ class Run:
 
     @property
     def front_page(self) -> dict[str, str]:
-        """Return the values for report/captions/workflow.rst: a part of a page, a figure below it, and its text."""
+        """Return the values for report/captions/workflow.rst: the paths of its text and figure, and a caption."""
         paper = next(iter(self.papers.values()))
         experiment = next(iter(paper.experiments.values()))
         shown = machines_in_full(self.smoke, self.machine)
@@ -194,7 +193,7 @@ class Run:
         return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
 
     def how_to_measure(self, machine: str) -> list[str]:
-        """Return the arguments of `respeed measure` where the machine is measured."""
+        """Return the arguments of the `respeed measure` command that measures a machine."""
         if not self.nodes:
             return ["--config", *self.settings]
         minutes = self.nodes[machine]["runtime"] - SPARE_MINUTES
@@ -207,10 +206,10 @@ def _as_settings(said: Mapping[str, Any]) -> list[str]:
 
 
 def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = ()) -> Run:
-    """Read and check every file that a run depends on.
+    """Read and check every file that a run depends on, and return the run.
 
-    If a run `measures`, a mistake in one of its files raises UserError. Otherwise papers and profiles with mistakes are
-    left out, with a line.
+    If the run `measures`, a mistake in one of these files raises UserError. Otherwise, papers and profiles with
+    mistakes are left out, with a message.
     """
     config = load_config(overrides=overrides)
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
@@ -230,12 +229,12 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tu
 
 
 def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the resources to ask Slurm for, by default a whole node, with `slurm_extra` quoted for a shell."""
+    """Return the resources to ask Slurm for; `slurm_extra`, by default --exclusive, is quoted for a shell."""
     return {**slurm, "slurm_extra": shlex.join(shlex.split(str(slurm.get("slurm_extra", "--exclusive"))))}
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
-    """Return the resources to ask Slurm for: of all machines that have `slurm:`, or of the one in config.yaml."""
+    """Return, by machine, the resources to ask Slurm for: of all machines whose file has `slurm:`, or of `only`."""
     notes = MACHINE_FILES.load_all()
     nodes = {machine: _words_of(one.slurm) for machine, one in notes.items() if one.slurm}
     if not nodes:
@@ -253,7 +252,7 @@ NAMED = 3
 
 
 def announce(run: Run) -> str:
-    """Return what will be measured and about how long it takes, for readers of a dry run."""
+    """Return lines that say what a run will measure, and about how long that takes."""
     preset = run.config.preset
     each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if run.nodes:
@@ -283,10 +282,10 @@ def announce(run: Run) -> str:
 
 
 def _say_expected(cells: pd.DataFrame) -> str:
-    """Return, as text, the least time that all cases of a table take together, on the row that needs the least.
+    """Return a text with the lower bound of the sum of the cases' times, on the row for which this bound is lowest.
 
-    It follows from the counts of workloads and the rates that rows have reached here. It is empty without a row whose
-    cases all have a bound.
+    The bound follows from the workloads' counts of FLOP and bytes, and from the rates that rows have reached here. The
+    text is empty if no row has a bound for every case.
     """
     rows = cells.groupby("profile")["expected_seconds"].agg(lambda one: one.sum(skipna=False)).dropna()
     least = measured_time(rows.min(), None, None).text
@@ -294,7 +293,7 @@ def _say_expected(cells: pd.DataFrame) -> str:
 
 
 def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
-    """Return why this machine cannot run these rows, a line for each reason."""
+    """Return why this machine cannot run these rows, as one line for each reason."""
     whys: dict[str, list[str]] = {}
     for name in names:
         whys.setdefault(run.why_not[name], []).append(name)
@@ -302,9 +301,9 @@ def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
 
 
 def _idle_devices(run: Run) -> list[str]:
-    """Return the names of the rows of accelerators that are asked for, where none of them can run.
+    """Return the names of the accelerators' rows that are asked for, if this machine can run no accelerator's row.
 
-    If no row was named, rows whose device is not there are left out.
+    If no row was named, rows whose device this machine lacks are left out.
     """
     if not all(row.profile.is_cpu for row in run.rows.values()):
         return []
@@ -314,7 +313,7 @@ def _idle_devices(run: Run) -> list[str]:
 
 
 def _out_of_time(plan: Plan) -> list[str]:
-    """Return a line with the number of spare cells that the minutes are not enough for; none if they are."""
+    """Return a line with the number of spare cells for which the minutes are not enough; no line if there are none."""
     listed = {entry.wanted.place for entry in plan.first_entries}
     left = sum(one.place not in listed for one in plan.work.wanted if one.profile not in plan.broken)
     more = "preset=paper has more, and what you name by profiles= is always measured"
@@ -322,7 +321,7 @@ def _out_of_time(plan: Plan) -> list[str]:
 
 
 def say_farewell(run: Run) -> bool:
-    """Print the last lines of a run: where everything is, and its results; return whether anything failed."""
+    """Print the last lines of a run: where the report and tables are, and the results; return whether a cell failed."""
     document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
     if document.exists():
         # After the target `pdf`, an earlier page is older than the tables.
@@ -335,7 +334,7 @@ def say_farewell(run: Run) -> bool:
 
 
 def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
-    """Say, in lines, the results of the cells that are asked for; return whether any failed or was wrong."""
+    """Call `say` with lines about the results of the cells that are asked for; return whether any cell failed."""
     plan = run.plan()
     asked = [cell for one in run.work.wanted for cell in one.cells]
     rounds = read_rounds(plan.records, run.papers)

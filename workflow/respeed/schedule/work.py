@@ -1,7 +1,7 @@
 """The work of a run: its papers and machines, and the cases that it measures.
 
-A case is measured once on a row, however many tables ask for it: its key is its workload and parameters, and tables
-point to it.
+A case is listed once for a row, however many tables ask for it. Its key is its workload and parameters; tables that ask
+for the same key share the case's measurements.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, read_records, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, climb
 
-# With more machines than these, one is shown in full, with its place among the others.
+# If there are more machines than this, only one is shown in full, with its place among the others.
 FEW = 4
-# Tiers: the first table, and the usual cases; the spare ones come after these.
+# Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
 FIRST, USUAL = 0, 1
 # To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
 COUNT_SECONDS = 600.0
@@ -41,12 +41,12 @@ COUNT_SECONDS = 600.0
 
 
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
-    """Return the `chosen` papers, by default those of config.yaml, and then every other that was measured.
+    """Return the `chosen` papers, by default those of config.yaml, and then every other paper that was measured.
 
-    A paper was measured if most of its cases were: papers may share a few.
+    A paper counts as measured if more than half of its cases were, because papers may share a few cases.
 
-    A paper that is not valid is left out with a line. Raises UserError if none is left, if a chosen name has no paper,
-    or, if `strict`, if a chosen paper is not valid.
+    A paper that is not valid is left out, with a message. Raises UserError if no paper is left, if a chosen name has no
+    paper, or, if `strict`, if a chosen paper is not valid.
     """
     names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
     every = dict.fromkeys([*names, *known])
@@ -68,25 +68,25 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
 
 
 def keys_of(paper: Paper) -> set[str]:
-    """Return the keys of all cases of a paper's own tables."""
+    """Return the keys of all cases in a paper's tables."""
     return {case_key(case.workload, case.parameters) for one in paper.experiments.values() for case in one.cases}
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """Return all valid profiles; UserError if a `chosen` one is not valid; any other is left out with a line."""
+    """Return all valid profiles, with a message for any other; raise UserError if a `chosen` profile is not valid."""
     return PROFILE_FILES.load_all(chosen=chosen)
 
 
 def notes_shown() -> dict[str, Notes]:
-    """Return the notes of machines' files, by machine; a file with a mistake is left out with a line."""
+    """Return the notes in machines' files, by machine; a file with a mistake is left out, with a message."""
     return MACHINE_FILES.load_all(chosen=())
 
 
 def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
-    """Return the names of the machines to show in full, of those that have records.
+    """Return the names of the machines to show in full.
 
-    If there are few, all of them. If there are many, only `machine`, by default this one, or the machine with the most
-    records if it has none.
+    These are all machines that have records, if there are at most FEW. Otherwise, only `machine`, by default this
+    machine, is shown in full; if it has no records, the machine with the most records is.
     """
     there = recorded_machines(smoke)
     name = machine or load_config().machine or machine_slug()
@@ -100,10 +100,11 @@ def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A case on a row of the tables; `cells` are the cells of tables that ask for it, `tier` is the place of its turn.
+    """A case on a row; `cells` are the cells of tables that ask for the case; cases of a lower `tier` come first.
 
-    `source` is a checksum of the workload's file and of an outside program; `rehearsals` are tiny cases of the same
-    workload, which load what a first step loads; `guess` is how many seconds a round may take.
+    `source` is a checksum of the workload's file and of the outside program, if any. `rehearsals` are the table's tiny
+    cases: one of the same workload runs first, to load what a first step loads. `guess` is a guess of a round's
+    seconds.
     """
 
     row: Row
@@ -116,7 +117,7 @@ class Wanted:
 
     @property
     def profile(self) -> str:
-        """Return the name of its row."""
+        """Return the name of the row's profile."""
         return self.row.profile.name
 
     @cached_property
@@ -126,13 +127,13 @@ class Wanted:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return the name of its row and its key, a pair that no other case has."""
+        """Return the name of the row's profile and the key of the case; no other `Wanted` has the same pair."""
         return self.profile, self.key
 
 
 @dataclass(frozen=True)
 class Work:
-    """All that is to be measured on a machine. `minutes`: those of the preset, times the papers that print numbers."""
+    """All that is to be measured on a machine; `minutes` is the preset's, for each paper that prints rows."""
 
     machine: str
     preset: Preset
@@ -143,7 +144,7 @@ class Work:
 
     @property
     def smoke(self) -> bool:
-        """Return whether the sizes are tiny and the times no measurements."""
+        """Return whether the cases are tiny, so that their times are not measurements."""
         return self.preset.is_smoke
 
     @property
@@ -160,17 +161,17 @@ def list_work(
     Parameters
     ----------
     config : Config
-        What is asked for. Where no profile was named, a table of another precision than fp32 is measured by all rows
-        that have it, optional or not.
+        The configuration. If it names no profile, a table in another precision than fp32 is measured on all rows in
+        that precision, optional or not.
     papers : mapping
-        The papers by name, at the sizes of the preset.
+        The papers by name, with the preset's cases.
     rows : mapping
         The rows that the machine can run, by profile.
     machine : str
         The name of the machine.
     only : sequence of str, optional
-        Words; paper/experiment/case must contain one of them. A whole name, such as raina2009/rbm/4096x11008, means
-        this case alone; with a workload behind it, such as /rbm, only that program.
+        Words; the name paper/experiment/case must contain one of them. A full name, such as raina2009/rbm/4096x11008,
+        selects this case alone; with a workload at its end, such as /rbm, it selects only this workload of the case.
     """
     chosen = chosen_tables(config, papers)
     found: dict[tuple[str, str], Wanted] = {}
@@ -196,19 +197,19 @@ def list_work(
 
 
 def _names(word: str, name: str, workload: str) -> bool:
-    """Return whether a word of `--only` selects a case, by its `name` paper/experiment/case."""
+    """Return whether a word of `--only` selects the case with this `workload` and the `name` paper/experiment/case."""
     is_whole = word.count("/") > 1 and not word.endswith("/")
     return word in (name, f"{name}/{workload}") if is_whole else word in name
 
 
 def chosen_tables(config: Config, papers: Mapping[str, Paper]) -> list[tuple[Paper, Experiment]]:
-    """Return the tables that the configuration selects, in its order, each with its paper."""
+    """Return the tables that the configuration selects, in the order of its papers, each with its paper."""
     tables = [(papers[name], table) for name in config.papers for table in papers[name].experiments.values()]
     return [(paper, table) for paper, table in tables if config.experiments is None or table.name in config.experiments]
 
 
 def _rows_for(config: Config, experiment: Experiment, rows: Mapping[str, Row]) -> list[Row]:
-    """Return the rows that are asked to run a table."""
+    """Return the rows that the configuration asks to run a table."""
     if experiment.ladder:
         steps = [one for one in rows.values() if one.profile.threads == "all" and one.profile.backend == LADDER_BACKEND
                  and one.profile.precision == FULL_PRECISION]  # fmt: skip
@@ -218,7 +219,7 @@ def _rows_for(config: Config, experiment: Experiment, rows: Mapping[str, Row]) -
 
 
 def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
-    """Return the cases that the profile runs."""
+    """Return the cases of a table that the profile runs."""
     return [
         case
         for case in experiment.cases
@@ -231,12 +232,12 @@ def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
 def _tier(
     config: Config, paper: Paper, experiment: Experiment, row: Row, first: Experiment, rows: Mapping[str, Row]
 ) -> int:
-    """Return the place of a table's turn on a row: all is usual where there is no accelerator.
+    """Return the tier of a table on a row; it is USUAL without an accelerator's row, or without minutes.
 
-    An accelerator may be lent by the minute: FIRST is the first table in fp32, on the accelerator and on one row of
-    CPUs. As rows of an accelerator may take longer than the minutes, rows in other precisions than fp32 or the table's
-    own, and tables that their paper says nothing of, wait, unless they are named. Of these, the tables that the paper
-    speaks of come first, and in each group the accelerator's rows; a row's tables come together.
+    As an accelerator may be lent by the minute, FIRST is the first table on two rows in fp32: an accelerator's and a
+    CPU's. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they are
+    named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
+    number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
     if all(one.profile.is_cpu for one in rows.values()) or not config.preset.minutes:
         return USUAL
@@ -250,7 +251,7 @@ def _tier(
 
 
 def _shown_first(rows: Mapping[str, Row]) -> set[str]:
-    """Return an accelerator's row in fp32 and a row of CPUs, of the same library and on all cores if possible."""
+    """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
     single = sorted(
         (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name
     )
@@ -262,7 +263,7 @@ def _shown_first(rows: Mapping[str, Row]) -> set[str]:
 def source_of(case: Case, architecture: str) -> str:
     """Return a checksum of the case's workload file and of the outside program that it runs, if any.
 
-    A rebuilt program is another measurement: rounds of two builds are never combined.
+    A rebuilt program has another checksum, so that rounds of two builds are never combined.
     """
     command = command_of(case, architecture)
     programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
@@ -275,10 +276,11 @@ def _file_digest(workload: str) -> str:
 
 
 def count_cases(cases: Collection[Case]) -> Counts:
-    """Return FLOP and bytes of a step of each case, as its workload counts them, by the key of the case.
+    """Return, by the case's key, the FLOP and bytes of a step of each case, as its workload counts them.
 
-    They are counted in a process of their own, as importing workloads takes seconds, and runs files that users have
-    added; and only once, until the workload's file changes. An unknown count is NaN.
+    A separate process counts them, because importing workloads takes seconds, and runs files that users have added. The
+    counts are kept until the workload's file changes. An unknown count is NaN; if that process fails, the cases that it
+    was to count are left out.
     """
     asked = {f"{_file_digest(one.workload)} {case_key(one.workload, one.parameters)}": one for one in cases}
     path = private_folder("counts") / "counts.json"

@@ -1,4 +1,4 @@
-"""The begin and the end of a run of Snakemake: all that the Snakefile uses of the package.
+"""The beginning and the end of a run of Snakemake: all functions that the Snakefile uses.
 
 The argument `snakemake` is Snakemake's workflow object, `workflow` in the Snakefile.
 """
@@ -22,14 +22,15 @@ from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_farewe
 
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
-# The plugin's words before Slurm's own.
+# What the plugin writes before Slurm's own words.
 _REFUSED = "SLURM sbatch failed. The error message was '"
 
 
 def find_command() -> None:
     """Let rules find `respeed` where pip put it for this Python, whether or not its environment was activated.
 
-    Raises ModuleNotFoundError if it is not there: the Snakefile can import the package, which lies beside it, even so.
+    Raises ModuleNotFoundError if the command is not there: the Snakefile can import the package, which lies beside it,
+    even if pip has not installed the package.
     """
     user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
     places = os.pathsep.join([os.path.dirname(sys.executable), user])
@@ -41,8 +42,8 @@ def find_command() -> None:
 def begin(snakemake: Any, config: dict[str, Any]) -> Run:
     """Read and check every file that the run depends on, and print what it will measure.
 
-    `config` has the settings of --config; the values for the front page of the HTML report are added to it. A mistake,
-    or the name of another machine, ends the program with one line, exit code 2.
+    `config` has the settings of --config; the values for the front page of the HTML report are added there. A mistake,
+    or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
     measures = may_measure(sys.argv)
     with giving_up():
@@ -52,19 +53,19 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
     config.update(run.front_page)
     if snakemake.is_main_process and measures:
         print(announce(run), file=sys.stderr)
-    # Where the report is, also where nothing was to be done.
+    # Say where the report is even if nothing was to be done.
     atexit.register(_end_idle, run, snakemake)
     return run
 
 
 def start(run: Run, snakemake: Any) -> None:
-    """Before the first job, check the run, and hold the folder until the program ends."""
+    """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
         check_executor(run, snakemake)
         if may_measure(sys.argv):
             check_room(results_folder(run.smoke))
         hold_folder(run.smoke)
-    # Snakemake has a handler of its own for SIGTERM, which waits until the jobs at hand are done.
+    # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
         logging.getLogger("snakemake.logging").addHandler(FailedJobs())
@@ -80,13 +81,13 @@ def check_executor(run: Run, snakemake: Any) -> None:
 
 
 def succeed(run: Run) -> None:
-    """Print where everything is and what came out, when all is done; exit with 1 if anything failed or was wrong."""
+    """When all is done, print where the report is and the results; exit with 1 if any cell failed."""
     if say_farewell(run) and may_measure(sys.argv):
         sys.exit(1)
 
 
 def _end_idle(run: Run, snakemake: Any) -> None:
-    """Do the same as `succeed` after a run that had nothing to do, for which Snakemake calls nothing."""
+    """Do the same as `succeed` after a run that had nothing to do, for which Snakemake calls no handler."""
     dag = getattr(snakemake, "dag", None)
     measures = snakemake.executor_plugin is not None and not snakemake.dryrun
     if measures and dag is not None and any(dag.targetjobs) and not len(dag) and say_farewell(run):
@@ -95,7 +96,7 @@ def _end_idle(run: Run, snakemake: Any) -> None:
 
 
 def fail(run: Run) -> None:
-    """Print what is left, after a run that failed on a cluster."""
+    """After a run that failed on a cluster, print which machines have work left."""
     if not run.nodes:
         return
     if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
@@ -103,28 +104,28 @@ def fail(run: Run) -> None:
 
 
 def same_environment(wildcards: Any) -> None:
-    """Return no environment for a rule but that of Snakemake: the package that plans also measures."""
+    """Return None, which means Snakemake's own environment: the package that plans must also measure."""
 
 
 def templates(*patterns: str) -> list[str]:
-    """Return the files of the report's layout that match, as paths from the working directory."""
+    """Return the files of the report's layout that match the patterns, relative to the working directory."""
     return sorted(os.path.relpath(path) for pattern in patterns for path in (ROOT / "report").glob(pattern))
 
 
 def may_measure(command: list[str]) -> bool:
-    """Return whether Snakemake's command line is one that would measure what is missing.
+    """Return whether Snakemake's command line would measure what is missing.
 
-    The targets `pdf` and `report`, and --report, do not. This reads the words themselves, as Snakemake knows its
-    targets only after it has read the Snakefile.
+    The targets `pdf` and `report`, and the option --report, measure nothing. The words themselves are read, because
+    Snakemake knows its targets only after it has read the Snakefile.
     """
     return not any(word in {"pdf", "report"} or word.startswith("--report") for word in command)
 
 
 @contextlib.contextmanager
 def giving_up() -> Iterator[None]:
-    """End the program with one line for a user's mistake.
+    """End the program with one line and exit code 2 if the user has made a mistake.
 
-    Snakemake would wrap an exception in lines of its own; this is about the user's file, not about the workflow.
+    Snakemake would add lines of its own to an exception, but the mistake is not in the workflow.
     """
     try:
         yield
@@ -136,8 +137,8 @@ def giving_up() -> Iterator[None]:
 class FailedJobs(logging.Handler):
     """Prints why a job of Slurm failed: Slurm's reason, and the last line of the job's own log.
 
-    Snakemake's own message goes to its log: it has twenty lines a job. A message that several jobs share, such as that
-    Slurm does not take them, is printed once.
+    Snakemake's own message, of twenty lines a job, goes to Snakemake's log. A message that several jobs share, such as
+    that Slurm refuses them, is printed once.
     """
 
     def __init__(self) -> None:
@@ -161,11 +162,11 @@ def failure(reason: str, made: list[str], logs: list[str]) -> str:
     Parameters
     ----------
     reason : str
-        Snakemake's words about it.
+        Snakemake's words about the failure.
     made : list of str
-        The files that it would have made, in the folder of its machine.
+        The files that the job would have made, in the folder of its machine.
     logs : list of str
-        Its own log, and then Slurm's.
+        The paths of the job's own log, and then of Slurm's.
     """
     _, refused, why = reason.partition(_REFUSED)
     if refused:

@@ -1,12 +1,14 @@
-"""Workloads: the programs that are timed, a frozen dataclass each.
+"""Workloads: the programs that are timed, each a frozen dataclass.
 
 Everything about a workload is in one file. Its fields are the parameters of a case: an ``int`` is a whole number of at
 least 1, a ``float`` any number, a ``Literal`` one of its texts; a parameter with a default may be left out. Its methods
-give the arrays, the step once for each framework as that framework's users write it, the results that a step must have,
-in float64, and the counts. The harness does the rest: device, precision, threads, draws, graphs, timing and checking. A
-row runs every workload that has a method of its framework's name: ``torch``, ``numpy`` (with SciPy's BLAS), ``jax``.
+give the arrays; the step for each framework, written as the framework's users write it; the results that a step must
+have, in float64; and the counts. The harness does the rest: device, precision, threads, draws, graphs, timing and
+checking. A row, which is a framework on a device, runs every workload that has a method of the framework's name:
+``torch``, ``numpy`` (with SciPy's BLAS) or ``jax``.
 
-Files are parsed before they are imported, so that a broken one affects only itself: class variables are literals.
+Files are parsed before they are imported, so that a broken file affects only itself. The parser reads `tests`,
+`frameworks`, `precisions`, `products` and `allocates`, which must be literals.
 """
 
 import contextlib
@@ -26,24 +28,24 @@ from respeed.paths import WORKLOADS, class_name
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
 Arrays = SimpleNamespace
-# The result of a step, and the result that it must have; perhaps also a size that errors are divided by, if it is
-# larger.
+# The result of a step, and the result that it must have; perhaps also a size, which errors are divided by where the
+# size is larger than the expected result.
 Pair = tuple[Any, Any] | tuple[Any, Any, float]
 Pairs = Mapping[str, Pair]
 Item = TypeVar("Item")
 
 
 class Row(Protocol):
-    """The row of a step: what a step may use of it beyond the operations of its framework.
+    """What a step may use of the row that it runs on, beyond the operations of its framework.
 
     Attributes
     ----------
     threads : int
         The threads that a compiled pass may use.
     in_pieces : bool
-        Whether work is better done in pieces that fit the caches of one core: on CPUs.
+        Whether work is better done in pieces that fit the caches of one core: on CPUs, except in low precision.
     graphs : bool
-        Whether the device runs a captured step by one launch.
+        Whether the device can capture a step as a graph, and run it by one launch.
     fused : bool
         Whether the kernels of `respeed.kernels.fused` run on the device.
     device : Any
@@ -63,30 +65,31 @@ class Row(Protocol):
         """Fill an array with draws from [0, 1), and return it."""
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
-        """Call `work` for every item: on a CPU a thread and a core for each, on a GPU in turn."""
+        """Call `work` for every item: on a CPU several items at once, on one core each; on a GPU one after another."""
 
     def operands(self, *parameters: Any) -> list[Any]:
-        """Return the learned arrays as products read them: rounded in low precision, else unchanged (torch)."""
+        """Return learned arrays as matrix products read them: rounded in low precision, else unchanged (torch)."""
 
     def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
-        """Compute out <- beta out + alpha a b, matrices or stacks; `out` is in fp32 where a, b are lower (torch)."""
+        """Compute out <- beta out + alpha a @ b, matrices or stacks; `out` may be fp32 if `a`, `b` are low (torch)."""
 
     def sync(self) -> None:
         """Return when all operations on the device are done."""
 
 
 class Workload:
-    """A program that is timed; a subclass is a frozen dataclass, or a base of several if its name begins with _.
+    """A program that is timed: a frozen dataclass, or a base class of several programs if its name begins with _.
 
-    A step is the method of its framework's name. ``numpy(a, row)`` and ``torch(a, row)`` write into arrays that
-    exist; ``jax(a, uniform)`` is a pure function, and returns the arrays that it changed, by name. A step that
-    is timed in parts has a method for each, ``torch_bases``, say; or, where the parts depend on the case,
-    ``steps_torch(a, row)``, which returns them by name. What is made once, such as a module, is made by
-    ``prepare_torch(a, row)``, which may put it into `a`.
+    A step is the method of its framework's name. ``numpy(a, row)`` and ``torch(a, row)`` write into existing arrays of
+    `a`; ``jax(a, uniform)`` is a pure function, and returns the changed arrays by name. A step that is timed in parts
+    has a method for each part, such as ``torch_bases`` for the part "bases"; or, where the parts depend on the case, a
+    method ``steps_torch(a, row)``, which returns the parts by name. ``prepare_torch(a, row)`` makes what is needed only
+    once, such as a module, and may put it into `a`.
     """
 
-    # Parameters that the tests do not set as usual (tests/conformance/programs.py), by name: in their case "smoke"
-    # (tiny), and in "odd" (of no round size, and above 160 a side, so that an array which a step allocates is seen).
+    # Parameters that the tests do not set as usual (tests/conformance/programs.py), by name: the value in the case
+    # "smoke" (tiny), and the value in "odd" (no round sizes, above 160 a side, so that an array which a step allocates
+    # is seen).
     tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
     # left them.
@@ -94,13 +97,13 @@ class Workload:
     state: ClassVar[tuple[str, ...]] = ()
     # Arrays of which each step uses the next item, so that no step finds its input in the caches.
     cycled: ClassVar[tuple[str, ...]] = ()
-    # Array -> the array that is copied to it after each step. With the first item of cycled arrays it is as in
-    # `arrays`.
+    # Array -> the array that is copied to it after each step. When cycled arrays are at their first item again, the
+    # array is again as in `arrays`.
     handed_on: ClassVar[Mapping[str, str]] = {}
     # The frameworks that the workload runs on, if not all that it has a step for; and the precisions that make sense.
     frameworks: ClassVar[tuple[str, ...]] = ()
     precisions: ClassVar[tuple[str, ...]] = ()
-    # Whether matrix products decide its result, so that their rounding shows; whether a step must allocate arrays.
+    # Whether matrix products decide a step's result, so that their rounding shows; whether a step must allocate arrays.
     products: ClassVar[bool] = True
     allocates: ClassVar[bool] = False
     # The frameworks whose call uses one thread, however many the row has.
@@ -109,8 +112,8 @@ class Workload:
     # Whether torch differentiates: on ROCm such a step is not captured.
     by_autograd: ClassVar[bool] = False
 
-    # These are properties where they depend on the case.
-    # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are.
+    # The following are properties where they depend on the case.
+    # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are captured.
     captured: bool | tuple[str, ...] = True
     # Whether a step goes through all items of cycled arrays, each timed by itself.
     whole_pass: bool = False
@@ -120,25 +123,25 @@ class Workload:
     threads: int = 0
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Return everything that a step works on: `Drawn` arrays, `Zeros` that are written to, and small arrays."""
+        """Return the arrays of a step by name: `Drawn` inputs, `Zeros` that the step writes to, and small arrays."""
         raise NotImplementedError
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Pair the results of a step with the results that it must have, in float64.
+        """Pair each result of a step with the expected result in float64.
 
         Parameters
         ----------
         given, seen
-            The arrays before the step and after it. Of cycled arrays, `given` has the item of this step.
+            The arrays before the step, and after it. Of cycled arrays, `given` has only this step's item.
         """
         raise NotImplementedError
 
     def parts(self) -> Mapping[str, float]:
-        """Return the weight of each part in a step of the table, by name; empty if the step has one part."""
+        """Return each part's weight in the time of a step, by name; empty if the step is not in parts."""
         return {}
 
     def flops(self) -> float | None:
-        """Count the arithmetic of a step; None if it is not known beforehand."""
+        """Count the FLOP of a step; None if the number is not known beforehand."""
         raise NotImplementedError
 
     def traffic_bytes(self) -> float:
@@ -146,13 +149,13 @@ class Workload:
         raise NotImplementedError
 
     def memory_bytes(self) -> float:
-        """Count the bytes that the program keeps on the device, in fp32: by default those of all arrays."""
+        """Count the bytes that the program keeps on the device in fp32: by default the bytes of all arrays."""
         return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
 
 
 @functools.cache
 def find_workload(name: str) -> type[Workload]:
-    """Import the class of the workload `name`, from whichever file defines it."""
+    """Import the class of the workload `name` from the file that defines it; KeyError if no file does."""
     begin = f"\nclass {class_name(name)}("
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
         if begin in path.read_text(encoding="utf-8"):
@@ -162,17 +165,17 @@ def find_workload(name: str) -> type[Workload]:
 
 
 def make_workload(case: Case) -> Workload:
-    """Return the workload of a case; NotMeasurable if the case makes no sense."""
+    """Return the workload of a case; NotMeasurable if its parameters do not fit together."""
     found: Any = find_workload(case.workload)
     made: Workload = found(**case.parameters)
     return made
 
 
 def print_counts() -> None:
-    """Print the FLOP and bytes of a step of each case that standard input lists as JSON: a list of pairs.
+    """Print, as a JSON list of pairs, the FLOP and bytes of a step of each case in standard input.
 
-    A case is a pair of its workload and its parameters. An unknown count is NaN, as both are of a case that makes no
-    sense.
+    Standard input is a JSON list of cases, each a pair of workload and parameters. An unknown count is NaN; if a case
+    cannot be made, both its counts are NaN.
     """
     counts = []
     for workload, parameters in json.load(sys.stdin):

@@ -1,14 +1,15 @@
-"""Check a net's step against float64, layer by layer: each from the arrays that its neighbours had in the step.
+"""Check a net's step against float64, layer by layer, each layer on the arrays that it had in the program's step.
 
-The net runs once more in float64, for some examples. Every layer reads the input that the program's layer had, after a
-comparison with the float64 output of the layers before it; in the backward pass it reads the gradient that the program
-had at its output, after a comparison with the float64 gradient of the layers behind it. Its parameters' gradients
-follow from both, summed over all examples. As the images and the error at the end are given, all of the step is then
-right, for the cost of some examples, and of some entries of each parameter. Operations between two layers, such as the
-sum at a shortcut, are done by the net's own code. A normalisation needs all examples: it is computed for some channels.
+The net runs once more in float64, for some examples. Forward, the program's input of each layer is first compared with
+the float64 output of the layers before; then the layer is computed from that input. Backward, the program's gradient at
+each layer's output is first compared with the float64 gradient of the layers behind; then the layer's gradients are
+computed from it. The gradients of the layer's parameters follow from this input and this gradient, summed over all
+examples. As the images and the gradient at the scores are known, the step is right if every comparison holds; this
+costs only some examples, and some entries of each parameter. Operations between two layers, such as the sum at a
+shortcut, are done by the net's own code. A normalisation needs all examples: it is computed for some channels.
 
-An activation's slope is computed from the program's own output, which is compared: a number near zero falls on either
-side.
+An activation's slope is computed from the program's output, which has been compared: rounding may put a number near
+zero on either side of it.
 """
 
 import functools
@@ -27,8 +28,8 @@ from respeed.workloads._nets import ACTIVATIONS, layers
 from respeed.workloads._replicas import of_all
 from respeed.workloads.arrays import checked_rows, largest_error, moved, times, times_transposed
 
-# How many outputs, and inputs, of a layer have their weights compared: of a linear one, and of a convolution, at every
-# offset of its kernel.
+# The weights between so many outputs and so many inputs of a layer are compared: UNITS of a linear layer; KERNELS of a
+# convolution, at all offsets of its kernel.
 UNITS, KERNELS = 8, 2
 
 
@@ -36,7 +37,7 @@ UNITS, KERNELS = 8, 2
 class Call:
     """Input x and output y of a layer in a step, and the gradient g at y; each of shape (B, ...).
 
-    A layer that works in place overwrites y of the layer before it, whose x and g stay right.
+    A layer that works in place overwrites the y of the layer before it; the x and g of that layer stay right.
     """
 
     x: Tensor
@@ -45,7 +46,7 @@ class Call:
 
 
 def watch(net: nn.Module) -> list[Call]:
-    """Return a list to which each call of a layer is appended, in order. It keeps their arrays: nothing is copied."""
+    """Return a list to which each call of a layer is appended, in order. The arrays are kept, not copied."""
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -64,15 +65,15 @@ class NetCheck:
     Parameters
     ----------
     net : Module
-        The net without numbers.
+        The net on device "meta": shapes without numbers.
     given : Arrays
         Parameters, and running means and variances, by name, before the step.
     seen : Module
         The net of the program after the step.
     calls : sequence of Call
-        The calls of its layers in the step.
+        The calls of the layers of `seen` in the step.
     rate : float
-        The step subtracts so many times the gradients from the parameters.
+        The learning rate: the step subtracts rate * gradients from the parameters. 0 if it does not learn.
     """
 
     def __init__(self, net: nn.Module, given: Arrays, seen: nn.Module, calls: Sequence[Call], rate: float) -> None:
@@ -90,9 +91,9 @@ class NetCheck:
         return {what: (np.array(errors), np.zeros(len(errors)), 1.0) for what, errors in self.errors.items()}
 
     def run(self, images: np.ndarray, error: np.ndarray) -> Tensor:
-        """Compare every layer, given images (B, ...) and the gradient at the scores (B, classes).
+        """Compare every layer, given images (B, ...) and `error`, the gradient at the scores (B, classes).
 
-        Returns the gradient at the images of the examples that were computed.
+        Returns the gradient at the images, in float64, for the compared examples alone.
         """
         self.compare("images", self.calls[0].x, images)
         self.compare("gradients at scores", self.calls[-1].g, error)
@@ -108,12 +109,16 @@ class NetCheck:
         return some.grad
 
     def compare(self, what: str, found: Any, expected: Any, size: float = 0.0) -> None:
-        """Add the error of an array to `errors`; entries of `expected` that were not computed are NaN."""
+        """Add the error of an array to `errors`; NaN entries of `expected` are skipped, as not computed."""
         here, there = _host(found), _host(expected)
         self.errors[what].append(largest_error((here, np.where(np.isnan(there), here, there), size)))
 
     def look(self, left: Any, name: str, x: Tensor) -> "Both":
-        """Compare a layer's input with the output of the layers before it, and go on with the input that it had."""
+        """Compare a layer with float64; return its output and its backward function.
+
+        x is the float64 output of the layers before; the layer's output is computed from the input that it had in the
+        program. Of an activation, the program's output is compared and returned.
+        """
         call, layer, some = next(left), self.net.get_submodule(name), self.examples
         kind, is_relu = type(layer).__name__, isinstance(layer, nn.ReLU)
 
@@ -134,7 +139,7 @@ class NetCheck:
         return y, behind_layer
 
     def compute(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
-        """Return a layer's output for some examples, and the gradient at its input."""
+        """Compare a layer's parameters; return its output and the gradient at its input, for some examples."""
         x, g = (_double(one[self.examples]) for one in (call.x, call.g))
         if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
             y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
@@ -153,7 +158,7 @@ class NetCheck:
         return y.detach(), share
 
     def normalize(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
-        """Check some channels over all examples; return their outputs and gradients, elsewhere NaN."""
+        """Compare some channels over all examples; return outputs and gradients at inputs, NaN in other channels."""
         some = checked_rows(layer.num_features)
         arrays = {one: _double(np.asarray(array)[some]) for one, array in given.items()}
         x, g = _double(call.x[:, some]), _double(call.g[:, some])
@@ -180,30 +185,30 @@ class NetCheck:
             return
         size = (1, inputs.stop - inputs.start, *layer.kernel_size)
         expected = []
-        for number in range(outputs.start, outputs.stop):  # each of its own group of inputs
+        for number in range(outputs.start, outputs.stop):  # each output reads its own group of inputs
             begin = number * layer.groups // layer.out_channels * weights[1] + inputs.start
             x, g = _double(call.x[:, begin : begin + size[1]]), _double(call.g[:, number, None])
             expected.append(nn.grad.conv2d_weight(x, size, g, layer.stride, layer.padding))
         self.learn(name, layer, (outputs, inputs), torch.cat(expected))
 
     def learn(self, name: str, layer: Any, entries: Any, expected: Tensor, terms: Any = None) -> None:
-        """Compare entries of a parameter's gradient, and of its change.
+        """Compare entries of a parameter's gradient, and of the parameter's change.
 
-        The error of a sum of `terms` (B, C, ...) is divided by the size that the sum has if signs fall at random. A sum
-        that cancels more, as all do below a normalisation, is too small to measure the rounding of its terms by.
+        The error of a sum of `terms` (B, C, ...) is divided by at least the size that a sum of random signs has, the
+        root of the sum of squares. Below a normalisation, sums cancel more: they are too small to judge rounding by.
         """
         kind, given = f"{_kind(layer)} {name.rpartition('.')[2]}", getattr(self.given, name)
         array, mean = self.seen.get_parameter(name), np.mean(of_all(_host(expected)), axis=0)
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
         if self.rate:
-            # Of a large parameter, only some rows are drawn.
+            # Only some rows of a large parameter are drawn.
             was = np.asarray(given[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(given)[entries]
             error = largest_error(moved(was, _host(array[entries]), -self.rate * mean))
             self.errors[f"{kind} changes"].append(error)
 
     def some(self, length: int, count: int) -> slice:
-        """Draw up to `count` neighbours, of which the last ones are as likely as any."""
+        """Draw a slice of up to `count` neighbours among `length`; all such slices are equally likely."""
         start = int(self.random.integers(0, max(1, length - count + 1)))
         return slice(start, min(start + count, length))
 
@@ -213,7 +218,7 @@ Both = tuple[Tensor, Callable[[Tensor], Tensor]]
 
 
 class _Through(torch.autograd.Function):  # type: ignore[misc]
-    """Return the output and the gradient that `look` gives for a layer."""
+    """Replace a layer's forward and backward pass by the output and the function that `look` returns."""
 
     @staticmethod
     def forward(context: Any, look: Callable[[Tensor], Both], x: Tensor) -> Tensor:
@@ -226,13 +231,13 @@ class _Through(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _kind(layer: Any) -> str:
-    """Return a layer's kind, and a convolution's kernel: a library's choice of algorithms depends on it."""
+    """Return a layer's class, and a convolution's kernel size, on which a library's choice of algorithm depends."""
     kind = type(layer).__name__
     return kind + " {}x{}".format(*layer.kernel_size) if isinstance(layer, nn.Conv2d) else kind
 
 
 def _double(array: Any) -> Tensor:
-    """Return an array, of NumPy or of torch on any device, in float64."""
+    """Return a NumPy array, or a tensor on any device, as a float64 tensor on the CPU."""
     if isinstance(array, Tensor):
         return array.detach().cpu().double().contiguous()
     return torch.from_numpy(np.ascontiguousarray(array, np.float64))

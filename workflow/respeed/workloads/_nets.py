@@ -1,14 +1,19 @@
 """Convolutional nets of torch.nn's modules, as their users write them.
 
-Sources: VGG, Simonyan and Zisserman 2015 (models D and E); ResNet, He et al. 2016, a bottleneck's stride at its 3x3
-convolution, as fb.resnet.torch has it; ResNet-200, He et al., Identity mappings in deep residual networks, 2016, as its
-preresnet.lua; AlexNet, Krizhevsky et al. 2012, as Caffe's bvlc_alexnet: two groups of channels, normalisation before
-pooling, which rounds up. Dropout of VGG and AlexNet is left out: 8192 draws an example. Inception-V1 as the
-googlenet.lua of soumith/inception.torch: no batch normalisation, one classifier, no dropout, poolings round down.
-LeNet as in Theano's tutorial, with five and five kernels as in its speed test: biases are added after pooling, to a
-quarter of the numbers. Digits as in the small net of course demonstrations;
-conv-small, conv-medium and conv-large as ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
-2010), with tanh before each pooling and after it.
+Sources:
+
+- VGG: Simonyan and Zisserman 2015 (models D and E).
+- ResNet: He et al. 2016; a bottleneck's stride is at its 3x3 convolution, as in fb.resnet.torch.
+- ResNet-200: He et al., Identity mappings in deep residual networks, 2016, as in fb.resnet.torch's preresnet.lua.
+- AlexNet: Krizhevsky et al. 2012, as in Caffe's bvlc_alexnet: two groups of channels, normalisation before pooling, and
+  poolings that round sizes up. AlexNet and VGG have no dropout here, which would take 8192 draws for each example.
+- Inception-V1: as in googlenet.lua of soumith/inception.torch, without batch normalisation and dropout, with one
+  classifier, and with poolings that round sizes down.
+- LeNet: as in Theano's tutorial, with five and five kernels as in its speed test. Biases are added after pooling, to a
+  quarter of the elements.
+- Digits: the small net of course demonstrations.
+- conv-small, conv-medium, conv-large: ConvSmall, ConvMed and ConvLarge of DeepLearningBenchmarks (Bergstra et al.
+  2010), with tanh before and after each pooling.
 """
 
 import math
@@ -18,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-# From the channels of a layer in the source to its channels in a net of some width.
+# A function from a layer's channels in the source to its channels in a net of some width.
 Channels = Callable[[int], int]
 
 # Channels of VGG's convolutions; 0 is a pooling.
@@ -35,8 +40,8 @@ RESNET = {
     "resnet152": ((3, 8, 36, 3), True),
     "resnet200": ((3, 24, 36, 3), True),
 }
-# Channels in Inception-V1's blocks: of the 1x1; before the 3x3, and of it; before the 5x5, and of it; of the 1x1 after
-# pooling. A number alone is the padding of the pooling before each stage of blocks.
+# Channels of the convolutions in Inception-V1's blocks: 1x1; the 1x1 before the 3x3, and the 3x3; the 1x1 before the
+# 5x5, and the 5x5; the 1x1 after pooling. A number alone is the padding of the pooling before a stage of blocks.
 INCEPTION: tuple[int | tuple[int, ...], ...] = (
     1, (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64),
     0, (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
@@ -46,8 +51,8 @@ INCEPTION: tuple[int | tuple[int, ...], ...] = (
 # Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
 BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
 
-# Channels of images, and the range of their uniform pixels: bytes without their mean, as for Caffe's models; whitened;
-# grey.
+# Channels of images, and the range of their uniform pixels: bytes less their mean, as for Caffe's models; whitened
+# images; grey images.
 PIXELS, WHITENED, GREY = (3, -128.0, 128.0), (3, -2.0, 2.0), (1, 0.0, 1.0)
 
 # The fewest channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided
@@ -56,23 +61,23 @@ LEAST = 16
 
 
 class Tanh(nn.Module):  # type: ignore[misc]
-    """Compute y = tanh(x) in place, as nn.ReLU can."""
+    """Compute y = tanh(x) in place."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.tanh_(x)
 
 
 class Rows(nn.Module):  # type: ignore[misc]
-    """Lay out images (B, C, H, W) as rows (B, H W C), pixel by pixel: a view if they lie so."""
+    """Lay out images (B, C, H, W) as rows (B, H W C), pixel by pixel: a view if the memory format is channels_last."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.permute(0, 2, 3, 1).flatten(1)
 
 
 class LocalResponse(nn.Module):  # type: ignore[misc]
-    """Compute y = x / (k + alpha / size sum x'^2)^beta over `size` neighbouring channels.
+    """Compute y = x / (k + alpha / size sum x'^2)^beta, the sum over `size` neighbouring channels.
 
-    The sum is a product with a band, which takes less time than the pooling of nn.LocalResponseNorm.
+    A 1x1 convolution with a band matrix computes the sum in less time than the pooling of nn.LocalResponseNorm.
     """
 
     def __init__(self, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
@@ -86,7 +91,7 @@ class LocalResponse(nn.Module):  # type: ignore[misc]
 
 
 class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
-    """Take the largest of each window, and add a bias of each channel."""
+    """Take the largest element of each window, and add the channel's bias."""
 
     def __init__(self, channels: int, kernel: int) -> None:
         super().__init__(kernel)
@@ -97,7 +102,7 @@ class BiasedPool(nn.MaxPool2d):  # type: ignore[misc]
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """Compute late(branch(a) + shortcut(a)), a = early(x): a residual block. Without a shortcut, x itself is added."""
+    """Compute a residual block, late(branch(a) + shortcut(a)) with a = early(x); without a shortcut, x is added."""
 
     def __init__(self, early: nn.Module, branch: nn.Module, shortcut: nn.Module | None, late: nn.Module) -> None:
         super().__init__()
@@ -111,7 +116,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 
 class Inception(nn.Module):  # type: ignore[misc]
-    """Concatenate the channels of several branches."""
+    """Concatenate the output channels of several branches."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -125,15 +130,15 @@ class Shortcut(nn.Sequential):  # type: ignore[misc]
     """Convolve the shortcut of a residual block, where the number of channels or pixels changes."""
 
 
-# Layers that are not counted: activations, which work in place; and views, which are not checked, either.
+# Layers that are not counted: activations, which work in place; and views, which are not checked either.
 ACTIVATIONS = (nn.ReLU, Tanh)
 VIEWS = (nn.Identity, nn.Flatten, Rows)
-# Numbers that a layer keeps for each number of its output, by the classes that the layer is of.
+# Elements (fp32) that a layer keeps for each element of its output: the sum over all classes that the layer is of.
 KEPT = {nn.MaxPool2d: 2, BiasedPool: 1, LocalResponse: 2}
 
 
 def layers(net: nn.Module) -> dict[str, nn.Module]:
-    """Return the modules without parts, activations among them, by name."""
+    """Return the modules that have no submodules, except views, by name."""
     return {name: one for name, one in net.named_modules() if not [*one.children()] and not isinstance(one, VIEWS)}
 
 
@@ -144,17 +149,17 @@ class Counts:
     Attributes
     ----------
     parameters : int
-        Numbers that it learns.
+        Array elements that the net learns.
     multiply_adds, first : int
-        Multiply-adds of the forward pass for one example: each weight once for every pixel that is computed from it.
-        And those of the layer that reads the images.
+        Multiply-adds of one example's forward pass: of all layers, and of the first layer, which reads the images. Each
+        weight counts once for every pixel that is computed with it.
     outputs : int
-        Numbers in the outputs of all layers for one example, the images included; activations work in place.
+        Array elements in the outputs of all layers for one example, and in its image; activations work in place.
     gradients : int
-        Outputs whose gradient is an array of its own, without the images: a shortcut has the gradient of the sum, and
-        branches that are concatenated have parts of one gradient.
+        Array elements of outputs whose gradient is an array of its own, without the image: a shortcut's gradient is
+        that of the sum, and concatenated branches have parts of one gradient.
     kept : int
-        Numbers that layers keep beside their outputs, such as the indices of poolings, of 64 bits.
+        Array elements (fp32) that layers keep besides their outputs; a pooling's index of 64 bits counts as two.
     """
 
     parameters: int
@@ -190,10 +195,10 @@ def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
 
 
 def make_net(network: str, width: float, side: int, classes: int) -> nn.Module:
-    """Return a net on the device "meta": shapes without numbers.
+    """Return a net on the device "meta", where arrays have shapes but no elements.
 
-    Channels are `width` times as many as in the source, even, so that two groups can share them, and no fewer than
-    LEAST where the source has more.
+    A layer has `width` times the source's channels, rounded to an even number, so that two groups can share them, and
+    at least `LEAST`, or the source's number if that is smaller.
 
     Raises
     ------
@@ -217,14 +222,14 @@ def make_net(network: str, width: float, side: int, classes: int) -> nn.Module:
 
 
 def image_of(network: str) -> tuple[int, float, float]:
-    """Return the channels of images, and the least and the largest value of a pixel."""
+    """Return the number of channels of a net's images, and the least and the largest value of a pixel."""
     if network in RESNET:
         return WHITENED
     return PIXELS if network in {*VGG, "alexnet", "inception-v1"} else GREY
 
 
 def _body(network: str, c: Channels) -> list[nn.Module]:
-    """Return all layers of a net but the last, which classifies."""
+    """Return all layers of a net except the last, which classifies."""
     if network in RESNET:
         return _resnet(*RESNET[network], early=network == "resnet200", c=c)
     if network in VGG:
@@ -249,7 +254,7 @@ def _convolve(channels: int, kernel: int, **options: int) -> nn.Module:
 
 
 def _decide(*units: int) -> nn.Module:
-    """Return hidden layers of so many units."""
+    """Return fully connected hidden layers with these numbers of units."""
     return nn.Sequential(Rows(), *(nn.Sequential(nn.LazyLinear(count), nn.ReLU(inplace=True)) for count in units))
 
 
@@ -293,7 +298,10 @@ def _normalized() -> tuple[nn.Module, nn.Module]:
 
 
 def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool, c: Channels) -> list[nn.Module]:
-    """Return the layers of a ResNet; `early`: all blocks but the first normalise their input, and sums are bare."""
+    """Return the layers of a ResNet.
+
+    If `early`, each block except the first normalises its input; its sum has no normalised terms, and no activation.
+    """
     net = [_bare(c(64), 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for stage, blocks in enumerate(stages):

@@ -1,7 +1,8 @@
-"""Replicas of a program, a process each, which average gradients by torch.distributed.
+"""Replicas of a program, each in a process of its own, which average gradients by torch.distributed.
 
-On the CPU each has a core of its own, and they communicate by gloo; on CUDA each has a GPU, and they communicate by
-NCCL. They find one another by a file, and use the loopback interface alone. Each runs `respeed.backends._replica`.
+On a CPU each replica has a core of its own, and replicas communicate by gloo; on CUDA each has a GPU of its own, and
+they communicate by NCCL. Replicas find one another by a file, and use no network interface but loopback. Each process
+runs `respeed.backends._replica`.
 """
 
 import atexit
@@ -21,7 +22,7 @@ from respeed.machine.process import THREADS, ignore_interrupts
 # The library by which replicas communicate, by the kind of their device.
 LIBRARIES = {"cpu": "gloo", "cuda": "nccl"}
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-# The longest that an order may take: replicas that wait for one another in vain fail before.
+# The longest time that a call may take. Replicas that wait for one another in vain fail earlier.
 LONGEST_ORDER_SECONDS = 600.0
 
 
@@ -38,7 +39,7 @@ class Replicas:
         device = str(row.device)
         if reason := why_not(count, device, row.threads):
             raise NotMeasurable(reason)
-        if len(_processes) > count:  # of a larger group before, some would wait for the others
+        if len(_processes) > count:  # a larger group was there before: some would wait for the others
             end_all()
         while len(_processes) < count:
             _start()
@@ -49,7 +50,7 @@ class Replicas:
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Call the method `what` of every replica, wait for all, and return their answers.
 
-        If one fails, this raises RuntimeError and ends all: the others would wait for it.
+        If a replica fails, raise RuntimeError and end all replicas: the others would wait for the failed one.
         """
         answers: dict[Any, Any] = {}
         try:
@@ -65,13 +66,13 @@ class Replicas:
         return [answers[replica] for replica in _processes]
 
 
-# The processes by the connections to them, in the order of their ranks. Kept for the next program: torch takes as long
-# to load as many a case takes.
+# The processes by the connections to them, in the order of their ranks. They are kept for the next program: loading
+# torch takes as long as many a case.
 _processes: dict[Connection, subprocess.Popen[bytes]] = {}
 
 
 def _receive(replica: Any) -> Any:
-    """Return the answer of a replica, or raise it if it is an error; without a replica, raise that none answered."""
+    """Return a replica's answer, or raise it if it is an error; if `replica` is None, raise that none answered."""
     try:
         answer = replica.recv() if replica else RuntimeError(f"no replica answered in {LONGEST_ORDER_SECONDS:.0f} s")
     except (EOFError, OSError):
@@ -95,7 +96,7 @@ def _start() -> None:
 
 @atexit.register
 def end_all() -> None:
-    """End all processes at once, and wait until they are gone."""
+    """Kill the processes of all replicas, and wait until they are gone."""
     while _processes:
         connection, process = _processes.popitem()
         process.kill()
@@ -104,7 +105,7 @@ def end_all() -> None:
 
 
 def why_not(count: int, device: str, threads: int) -> str | None:
-    """Return why there cannot be so many replicas; None if there can."""
+    """Return why `count` replicas cannot run; None if they can."""
     kind, index = split_device(device)
     if kind not in LIBRARIES:
         return f"torch.distributed has no library for {kind}"
@@ -117,7 +118,7 @@ def why_not(count: int, device: str, threads: int) -> str | None:
 
 
 def of_all(mine: Any) -> list[Any]:
-    """Return the values that all replicas pass, each of which must call this; outside of replicas, only `mine`."""
+    """Return every replica's `mine`, by rank: each replica must call this. Outside of replicas, return [mine]."""
     from torch import distributed
 
     if not distributed.is_initialized():

@@ -1,7 +1,7 @@
-"""Inputs that are drawn where they are needed, and the comparisons in float64 that checks share.
+"""Inputs that are drawn when they are needed, and the comparisons in float64 that checks share.
 
-A program's parameters and examples are the largest arrays of a round. For a check they are drawn again, chunk by chunk,
-rather than kept twice; and a matrix is compared by its products with random vectors.
+A program's parameters and examples are the largest arrays of a round. A check draws them again, chunk by chunk, instead
+of keeping a second copy, and compares matrices by their products with random vectors.
 """
 
 import copy as copying
@@ -16,28 +16,28 @@ from respeed.kernels import empty_aligned
 from respeed.kernels.layers import fill_drawn
 from respeed.workloads import Pair
 
-# Elements that are drawn, or multiplied, together: in float64 they fit the second-level cache.
+# Elements that are drawn or multiplied at once: in float64 they fit the second-level cache.
 CHUNK = 2**16
-# Random vectors that a product is compared on (Freivalds, 1977): on one alone, most of an error may cancel.
+# Random vectors that a compared matrix is multiplied by (Freivalds, 1977): with only one, most of an error may cancel.
 VECTORS = 8
 # Examples that are checked.
 CHECKED = 8
-# The error of a change that is smaller than this share of its parameter is divided by this share: the change is rounded
-# as the parameter is. By bytes of a number.
+# The error of a parameter's change is divided by at least this share of the parameter, since a small change is rounded
+# as the parameter is. By bytes of an element.
 SMALL = {4: 2e-3, 8: 1e-5}
 
 
 class Drawn:
-    """Numbers uniform in [low, high), float32: always the same ones, whenever they are read.
+    """An array of float32 draws, uniform in [low, high): the same values whenever it is read.
 
     Parameters
     ----------
     random : numpy.random.Generator
-        What draws the seed of the numbers.
+        The generator that draws the seed of the array.
     shape : sequence of int
         Any number of dimensions.
     low, high : float
-        The lowest number, and the bound that all are below.
+        The lowest value, and the bound that all values are below.
     """
 
     def __init__(self, random: np.random.Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
@@ -50,21 +50,21 @@ class Drawn:
         return self.shape[0]
 
     def __getitem__(self, index: int | slice) -> "Drawn":
-        """Return an item, or neighbouring ones, without a draw; IndexError after the last, as iteration expects."""
+        """Return an item or neighbouring items without drawing; IndexError past the last, as iteration expects."""
         part, items, inner = copying.copy(self), range(len(self))[index], self.shape[1:]
         first, part.shape = (items, inner) if isinstance(items, int) else (items.start, (len(items), *inner))
         part.begin = self.begin + first * math.prod(inner)
         return part
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Draw all of them, in float32, or the same numbers in another type."""
+        """Draw all elements in float32, or the same values in another type."""
         whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
         fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
 
 class Zeros:
-    """An array that a step writes to, of zeros at first."""
+    """An array that a step writes to; it starts as zeros."""
 
     def __init__(self, *shape: int) -> None:
         self.shape = shape
@@ -75,11 +75,11 @@ class Zeros:
 
 
 class Draws(Zeros):
-    """An array of draws: in fp32 however low the precision is. In bf16 one in 256 would be 0, below any probability."""
+    """An array for draws, in fp32 if precision is lower: in bf16 one draw in 256 would be 0, below any probability."""
 
 
 def checked_rows(count: int) -> np.ndarray:
-    """Return the indices of up to 8 of `count` examples, ascending, the first and the last (a kernel's odd end) too."""
+    """Return ascending indices of up to 8 of `count` examples, with the first and the last (a kernel's odd end)."""
     if count <= CHECKED:
         return np.arange(count)
     inner = np.random.default_rng(count).choice(np.arange(1, count - 1), CHECKED - 2, replace=False)
@@ -87,7 +87,7 @@ def checked_rows(count: int) -> np.ndarray:
 
 
 def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield some rows at a time of a matrix, `Drawn` or not: their slice, and the rows in float64."""
+    """Yield a matrix, `Drawn` or not, some rows at a time: the slice of these rows, and the rows in float64."""
     count, width = len(matrix), math.prod(matrix.shape[1:])
     step = max(1, CHUNK // width)
     for start in range(0, count, step):
@@ -117,31 +117,30 @@ def applied(matrix: Any, vectors: np.ndarray) -> np.ndarray:
 
 
 def random_vectors(n: int) -> np.ndarray:
-    """Return vectors (n, 8) that a matrix of n columns is compared on."""
+    """Return the 8 random vectors (n, 8) that a compared matrix of n columns is multiplied by."""
     return np.random.default_rng(0).standard_normal((n, VECTORS))
 
 
 def product(found: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
-    """Compare a matrix (m, n) with factor left (m, k) right (k, n), by their products with random vectors."""
+    """Compare `found` (m, n) with factor * left (m, k) @ right (k, n), both multiplied by random vectors."""
     z = random_vectors(right.shape[1])
     return applied(found, z), factor * applied(left, applied(right, z))
 
 
 def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.ndarray], kept: float = 1.0) -> Pair:
-    """Compare the change of a matrix (m, n) in a step, by its products with random vectors.
+    """Compare the change of a parameter (m, n) in a step with the expected change, both multiplied by random vectors.
 
-    after = kept before + sum of factor left right
-
-    The change is compared, not the parameter: beside the parameter an error of the change would hardly show.
+    The expected parameter is ``after = kept * before + sum of factor * left @ right``. The change is compared, since a
+    parameter is so much larger than its change that an error of the change would hardly show.
 
     Parameters
     ----------
     before, after : (m, n)
-        The parameter, `Drawn` or not.
+        The parameter before and after the step; `before` may be `Drawn`.
     *terms : (float, (m, k), (k, n))
-        factor, left and right.
+        `factor`, `left` and `right` of each term.
     kept : float
-        The share of the parameter that stays.
+        The factor of the parameter itself, below 1 with weight decay.
     """
     z = random_vectors(after.shape[1])
     was = applied(before, z)
@@ -153,19 +152,19 @@ def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.
 
 
 def moved(before: Any, after: np.ndarray, change: np.ndarray) -> Pair:
-    """Compare the change of a parameter of any shape in a step with the `change` that it must be."""
+    """Compare the change of a parameter of any shape in a step with the expected `change`."""
     was = np.asarray(before, np.float64)
     return after - was, change, SMALL[after.itemsize] * float(np.abs(was).max())
 
 
 def both(*pairs: Pair) -> Pair:
-    """Compare several arrays as one: a change that cancels almost wholly is too small to measure its rounding by."""
+    """Join several comparisons in one: a change that almost cancels is too small to divide its own errors by."""
     found, expected = (np.concatenate([np.ravel(pair[place]) for pair in pairs]) for place in (0, 1))
     return found, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
 
 
 def largest_error(pair: Pair) -> float:
-    """Return max |found - expected| over max |expected|, or over the size where that is larger; NaN if one is NaN."""
+    """Return max |found - expected| / max(max |expected|, the pair's size if any); NaN if an element is NaN."""
     found, expected, *size = pair
     scale = max(float(np.abs(expected).max()), *size, 0.0)
     error = float(np.abs(np.subtract(found, expected, dtype=np.result_type(found, expected, np.float64))).max())
@@ -173,6 +172,6 @@ def largest_error(pair: Pair) -> float:
 
 
 def softmax_error(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n); scores z (B, n), labels y (B, 1)."""
+    """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n), for logits z (B, n), labels y (B, 1)."""
     logs = log_softmax(z.astype(np.float64), axis=1)
     return -np.take_along_axis(logs, y, 1), np.exp(logs) - (np.arange(z.shape[1]) == y)

@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     from respeed.workloads._nets import Counts
 
-# Mini-batches that are cycled through where a step learns: on one alone it would soon have nothing to learn.
+# How many mini-batches steps that learn cycle through: with only one, there would soon be nothing to learn.
 BATCHES = 4
 # Channels that oneDNN works on at a time, with AVX-512.
 CHANNELS = 16
-# Free memory that a net needs beside its outputs and gradients, as a share of theirs. A free block is often a little
-# too small for the next array, for alignment or for what a convolution keeps meanwhile: over the first four steps
-# ResNet-50 took 0.46 of theirs more.
+# Free memory that a net needs besides its outputs and gradients, as a share of their size. A free block is often a
+# little too small for the next array, because of alignment or of a convolution's temporary arrays: in its first four
+# steps ResNet-50 took 0.46 times their size more.
 SPARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Net(Workload):
-    """Train a net of torch.nn's modules, as their users do; a subclass makes the net.
+    """Train a net of `torch.nn` modules as PyTorch's users do; a subclass makes the net.
 
     Parameters
     ----------
     batch, classes : int
-        B, the examples of a mini-batch, and the classes of its examples.
+        B, the number of examples in a mini-batch, and the number of classes.
     learning_rate : float
         parameters -= learning_rate * gradients of the mean loss.
     """
@@ -47,7 +47,7 @@ class _Net(Workload):
     # Whether a step ends with an update, and whether it computes the gradient at the images.
     learns = True
     images_too = False
-    # The number of this replica, of several that have mini-batches of their own.
+    # The rank of this replica, if there are several: each has mini-batches of its own.
     rank = 0
 
     def make(self) -> "nn.Module":
@@ -56,12 +56,12 @@ class _Net(Workload):
 
     @property
     def example(self) -> tuple[tuple[int, ...], float, float]:
-        """Return the shape of an example, and the least and the largest value of its numbers."""
+        """Return the shape of an example, and the lower and upper bound of its values."""
         raise NotImplementedError
 
     @cached_property
     def net(self) -> "nn.Module":
-        """Return the net without numbers; one for all that only read it."""
+        """Return the net without numbers. It is made once: callers only read it."""
         return self.make()
 
     @property
@@ -76,14 +76,14 @@ class _Net(Workload):
 
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of running means and variances, and of the index of the mini-batch."""
+        """Return the names of running means and variances, and "turn", the mini-batch's index, if the net learns."""
         return (*(name for name, _ in self.net.named_buffers()), *(("turn",) if self.learns else ()))
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw parameters, examples, and labels or, for a net that does not learn, the gradient at the scores.
+        """Draw parameters and examples; also labels or, for a net that does not learn, the gradient at the scores.
 
-        Weights are uniform with a variance of 2 over the numbers that an output reads. Biases are usually 0 and gains
-        1; these are near, so that a step that left them out would not pass as correct. The gradient has variance 1.
+        Weights are uniform, with variance 2 / (inputs of an output). Biases are near 0 and gains near 1, the usual
+        values, but not equal to them: a step that left them out would be found wrong. The gradient has variance 1.
         """
         shape, *pixels = self.example
         made: dict[str, Any] = {}
@@ -102,10 +102,10 @@ class _Net(Workload):
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Build the net from the arrays, in the library's fastest layout, and record its layers' calls.
 
-        Images lie pixel by pixel (channels_last) for oneDNN, on which a convolution in fp32 was up to 2.5 times as fast
-        as on images that lie channel by channel, and for Tensor Cores, which compute on nothing else. They lie channel
-        by channel where a convolution has fewer channels than oneDNN takes at a time, and for cuDNN's strict fp32 and
-        fp64, whose algorithms are made for that.
+        Images lie pixel by pixel (channels_last) for oneDNN, whose fp32 convolutions were up to 2.5 times as fast as
+        with images that lie channel by channel, and for Tensor Cores, which compute on no other layout. Images lie
+        channel by channel if a convolution has fewer channels than oneDNN takes at a time, and for strict fp32 and
+        fp64 on GPUs, where cuDNN's algorithms are made for this layout.
         """
         import torch
         from torch import nn
@@ -127,7 +127,7 @@ class _Net(Workload):
             a.images = a.images.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
         a.image = a.images[0]
         if not row.in_pieces:
-            # One array for all mini-batches in turn, not a graph for each: a graph keeps all outputs and gradients.
+            # Mini-batches are copied to one array: with a graph for each, every graph would keep outputs and gradients.
             a.image = a.image.clone() if self.learns else a.image
             self._meet(a)
 
@@ -139,7 +139,7 @@ class _Net(Workload):
         self._forget(a)
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Learn from the next mini-batch, or only compute gradients of the only one."""
+        """Learn from the next mini-batch; a net that does not learn computes the gradients of its single one."""
         import torch
 
         self._forget(a)
@@ -153,7 +153,7 @@ class _Net(Workload):
             a.turn.add_(1).remainder_(BATCHES)
 
     def _differentiate(self, a: Arrays) -> None:
-        """Compute the loss and its gradients."""
+        """Compute the loss and its gradients; without learning, the gradients from `error`, the one at the scores."""
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -192,28 +192,29 @@ class _Net(Workload):
         return check.pairs()
 
     def flops(self) -> float:
-        """Count two for every multiply-add of convolutions and linear layers, in direct convolution.
+        """Count two for every multiply-add of linear layers and of convolutions, as direct convolution does them.
 
-        They are done forward, for the gradients of the weights, and for those of the inputs, which the layer that reads
-        the images may not need. Other operations are not counted.
+        Each multiply-add is done three times: forward, for the gradient at the weights, and for the gradient at the
+        input, which the layer that reads the images may not need. Other operations are not counted.
         """
         return 2.0 * self.batch * (3 * self.counts.multiply_adds - (0 if self.images_too else self.counts.first))
 
     def _numbers(self) -> float:
-        """Return how many numbers all outputs have, and all gradients at them."""
+        """Return how many elements all outputs and the gradients at them have together."""
         at_images = math.prod(self.example[0]) if self.images_too else 0
         return self.batch * (self.counts.outputs + self.counts.gradients + at_images)
 
     def traffic_bytes(self) -> float:
-        """Count parameters, outputs and their gradients, where each is written or read.
+        """Count each write and read of parameters, of outputs, and of the gradients at both.
 
-        Parameters are read by both passes, their gradients written, and all three for the update. Outputs are written,
-        and read by both passes; their gradients are written, and read for those of the inputs and of the parameters.
+        Both passes read parameters, and backward writes their gradients; an update reads parameters and gradients, and
+        writes parameters. Outputs are written, and read by both passes. Gradients at outputs are written, and read
+        twice: for the gradients at the inputs, and for the gradients of the parameters.
         """
         return 4.0 * ((6 if self.learns else 3) * self.counts.parameters + 3 * self._numbers())
 
     def memory_bytes(self) -> float:
-        """Count parameters and their gradients, mini-batches, outputs and their gradients, and kept numbers."""
+        """Count parameters, outputs and the gradients of both, mini-batches, and other arrays that layers keep."""
         batches = BATCHES * self.batch * math.prod(self.example[0]) if self.learns else 0
         kept = batches + self.batch * self.counts.kept
         return 4.0 * (2 * self.counts.parameters + (1 + SPARE) * self._numbers() + kept)
@@ -228,7 +229,7 @@ def _count(one: _Net) -> "Counts":
 
 
 def _start(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Drawn:
-    """Return a parameter before the first step."""
+    """Draw a parameter as it is before the first step."""
     if len(shape) > 1:
         half = (6.0 / math.prod(shape[1:])) ** 0.5
         return Drawn(random, shape, -half, half)
@@ -237,29 +238,30 @@ def _start(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Dr
 
 @dataclass(frozen=True, kw_only=True)
 class Convnet(_Net):
-    """Train a convolutional net, or compute its gradients alone, by torch's automatic derivatives.
+    """Train a convolutional net, or only compute its gradients, by torch's automatic differentiation.
 
     For images (B, C, H, W), scores (B, classes) = net(images)::
 
         loss = mean over the mini-batch of -log softmax(scores)[label]
         parameters -= learning_rate * gradients
 
-    Activations are computed in place. All outputs and gradients stay until the next step: what is checked is what was
-    timed.
+    Activations are computed in place. All outputs and gradients are kept until the next step, so that the
+    check reads the arrays of a timed step.
 
     Parameters
     ----------
     network : str
-        The net, one of `_nets.py`.
+        The name of a net in `_nets.py`.
     width : float
-        Channels, over those of the source.
+        The number of channels divided by that of the published net.
     batch, side, classes : int
-        B, and the pixels of an image, side x side.
+        B, the pixels on each side of a square image, and the number of classes.
     update : {"none", "sgd"}
-        "none" is forward and backward alone, from a drawn gradient at the scores; `learning_rate` is 0.
+        With "none", a step is only forward and backward, from a drawn gradient at the scores.
     learning_rate : float
+        0 if `update` is "none".
     gradients : {"parameters", "parameters-and-images"}
-        Whether backward also computes the gradient at the images, of which training has no use.
+        Whether backward also computes the gradient at the images, which training does not need.
     """
 
     network: Literal[
@@ -278,14 +280,14 @@ class Convnet(_Net):
     }  # fmt: skip
 
     def make(self) -> "nn.Module":
-        """Return the net of that name and width."""
+        """Return the net `network`, with `width` times the published channels."""
         from respeed.workloads._nets import make_net
 
         return make_net(self.network, self.width, self.side, self.classes)
 
     @property
     def example(self) -> tuple[tuple[int, ...], float, float]:
-        """Return the shape of an image, and the least and the largest value of a pixel."""
+        """Return the shape of an image, and the lower and upper bound of its pixels' values."""
         from respeed.workloads._nets import image_of
 
         channels, low, high = image_of(self.network)

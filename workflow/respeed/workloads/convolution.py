@@ -17,7 +17,7 @@ class Convolution(Workload):
     Parameters
     ----------
     batch : int
-        Pixels of the image; a rate counts these.
+        Pixels of the image; a rate is in pixels per second.
     width : int
         Pixels of a row of the image.
     radius : int
@@ -39,7 +39,7 @@ class Convolution(Workload):
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Filter by oneDNN, cuDNN, MIOpen, as a layer of one channel, and copy the result to its place."""
+        """Filter by oneDNN, cuDNN or MIOpen, as a convolution layer of one channel, and copy the result to `out`."""
         from torch.nn.functional import conv2d
 
         a.out.copy_(conv2d(a.image[None, None], a.weights[None, None], padding=self.radius)[0, 0])
@@ -58,5 +58,5 @@ class Convolution(Workload):
         return 2.0 * (2 * self.radius + 1) ** 2 * self.batch
 
     def traffic_bytes(self) -> float:
-        """Count the image and the filter, read, and the filtered image, written."""
+        """Count reads of the image and of the filter, and writes of the filtered image."""
         return 8.0 * self.batch + 4.0 * (2 * self.radius + 1) ** 2

@@ -1,4 +1,4 @@
-"""Synchronous data-parallel training: copies of a net, each with its part of every mini-batch."""
+"""Synchronous data-parallel training: each copy of a net learns from its part of every mini-batch."""
 
 import hashlib
 from dataclasses import asdict, dataclass
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Replicated(Workload):
-    """Train a net by gradient descent on a mini-batch that is split over replicas, as torch's users do.
+    """Train a net by gradient descent on mini-batches that are split over replicas, as torch's users do.
 
-    Each replica has a copy of the net, and examples of its own. Each computes gradients, waits for all, and steps by
-    the mean over replicas (`DistributedDataParallel`): parameters -= learning_rate / R (g_1 + ... + g_R). As all add
-    the same, their copies stay the same. While gradients of the first layers are computed, those of the last ones are
-    under way. Replicas are processes, on a core or a GPU each.
+    Each replica is a process, on a core or a GPU of its own, with a copy of the net and examples of its own. Each
+    computes gradients, waits for those of all, and updates by their mean (`DistributedDataParallel`): parameters -=
+    learning_rate / R (g_1 + ... + g_R). As all replicas make the same update, their copies stay equal. While gradients
+    of the first layers are computed, gradients of the last layers are already sent.
     """
 
     batch: int
@@ -29,7 +29,7 @@ class _Replicated(Workload):
     replicas: int
 
     captured = False
-    # Products are done in other processes, not by the backend of this one.
+    # Matrix products are done in other processes, not by the backend of this process.
     products: ClassVar = False
 
     # The workload of a replica.
@@ -46,7 +46,7 @@ class _Replicated(Workload):
         return {"seed": random.integers(0, 2**31, 1)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Have every replica build its program, after a tiny step: the first step loads libraries, which takes long."""
+        """Have every replica build its program; before, run a tiny one, as the first step loads libraries, slowly."""
         smoke = {name: value for name, (value, _) in self.tests.items()}
         tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
         a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
@@ -60,7 +60,7 @@ class _Replicated(Workload):
         a.replicas.ask("step", int(a.seed[0]))
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare each replica's own layers with float64, its gradients with the mean of all, and all parameters."""
+        """Compare every replica: layers with float64, gradients with the mean of all, parameters with the first's."""
         every: list[tuple[int, Pairs]] = seen.replicas.ask("check")
         found: dict[str, list[Any]] = {}
         for rank, (_, pairs) in enumerate(every):
@@ -79,20 +79,20 @@ class _Replicated(Workload):
         return self.replicas * self.part().traffic_bytes()
 
     def memory_bytes(self) -> float:
-        """Count the bytes of one replica: each has a device of its own."""
+        """Count the bytes of one replica: on GPUs, each has a device of its own."""
         return self.part().memory_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Part(_Net):
-    """A replica's step of its net, whose gradients become the mean of all replicas'."""
+    """Train the net of one replica, by the mean of all replicas' gradients."""
 
     rank: int = 0
 
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Wrap the net."""
+        """Build the net as `_Net` does; among several replicas, wrap it in `DistributedDataParallel`."""
         from torch import distributed
         from torch.nn.parallel import DistributedDataParallel
 
@@ -101,7 +101,7 @@ class _Part(_Net):
             a.model = DistributedDataParallel(a.net)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add whether the parameters equal the first replica's, to the last bit."""
+        """Compare as `_Net` does, and the parameters with the first replica's, which must be equal to the last bit."""
         mine = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in seen.parameters)).digest()
         unlike = np.array([float(mine != of_all(mine)[0])])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
@@ -124,7 +124,7 @@ class _Layers(_Part):
 
     @property
     def example(self) -> tuple[tuple[int, ...], float, float]:
-        """Return the shape of an example, with numbers in [0, 1)."""
+        """Return the shape of an example, and the bounds 0 and 1 of its values."""
         return (self.visible,), 0.0, 1.0
 
 
@@ -137,10 +137,10 @@ class DataParallel(_Replicated):
     visible, hidden, classes : int
         V, H and C.
     batch : int
-        B, of all replicas; each has B // R.
+        B, the examples of all replicas together; each replica has B // R.
     learning_rate : float
     replicas : int
-        R.
+        R, the number of replicas.
     """
 
     visible: int
@@ -155,7 +155,7 @@ class DataParallel(_Replicated):
     }  # fmt: skip
 
     def traffic_bytes(self) -> float:
-        """Count, of every replica, parameters and changes read and written once each; examples read by two products."""
+        """Count a read and a write of every replica's parameters and changes, and two reads of the examples."""
         return 4.0 * (4 * self.replicas * self.part().counts.parameters + 2 * self.batch * self.visible)
 
     def memory_bytes(self) -> float:
@@ -179,9 +179,9 @@ class ConvnetReplicas(_Replicated):
     network, width, side, classes, update, learning_rate, gradients
         As in `Convnet`.
     batch : int
-        Examples of all replicas; each has batch // R.
+        The examples of all replicas together; each replica has batch // R.
     replicas : int
-        R.
+        R, the number of replicas.
     """
 
     network: Literal["alexnet", "vgg16", "resnet50", "resnet152"]

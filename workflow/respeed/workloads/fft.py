@@ -1,4 +1,4 @@
-"""Fourier transforms of many complex signals, by the library that each framework has."""
+"""Fourier transforms of many complex signals, by each framework's own library."""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Fft(Workload):
     allocates: ClassVar = True
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw real and imaginary parts, which lie next to each other, from [-1, 1)."""
+        """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""
         shape = (self.batch, self.length, 2)
         return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}
 
@@ -42,7 +42,7 @@ class Fft(Workload):
         a.signals, a.spectra = torch.view_as_complex(a.x), torch.view_as_complex(a.y)
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Transform: by MKL, cuFFT, rocFFT."""
+        """Transform by torch's library: MKL, cuFFT or rocFFT."""
         import torch
 
         torch.fft.fft(a.signals, out=a.spectra)
@@ -52,7 +52,7 @@ class Fft(Workload):
         a.signals, a.spectra = (one.view(np.result_type(one, 1j))[..., 0] for one in (a.x, a.y))
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Transform by SciPy, whose threads take some of the signals each."""
+        """Transform by SciPy, which divides the signals among threads."""
         a.spectra[...] = fft(a.signals, workers=row.threads)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -62,9 +62,9 @@ class Fft(Workload):
         return {"y": (seen.y, y.view(np.float64).reshape(x.shape))}
 
     def flops(self) -> float:
-        """Count 5 N log2 N a signal, as FFTW's benchmark does (fftw.org/speed/method.html)."""
+        """Count 5 N log2 N for each signal, as FFTW's benchmark does (fftw.org/speed/method.html)."""
         return 5.0 * self.batch * self.length * math.log2(self.length)
 
     def traffic_bytes(self) -> float:
-        """Count x, read, and y, written."""
+        """Count a read of x and a write of y."""
         return 16.0 * self.batch * self.length

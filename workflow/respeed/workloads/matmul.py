@@ -1,4 +1,4 @@
-"""Matrix products, dense, sparse, repeated, also those of an RBM's step alone, and the inverse of a matrix."""
+"""Matrix products: dense, sparse, repeated, and only those of an RBM's step; and the inverse of a matrix."""
 
 import warnings
 from collections.abc import Callable
@@ -25,8 +25,8 @@ from respeed.workloads.arrays import (
     times_transposed,
 )
 
-# The strong elements of the inverse's matrix, over the root of n: the largest singular value of a matrix of uniform
-# draws is 1.15 times that root, so that the condition number stays below 2 at any size.
+# The strong elements of the matrix that is inverted, divided by sqrt(n). The largest singular value of a matrix of
+# uniform draws is 1.15 sqrt(n), so that the condition number stays below 2 at any size.
 STRENGTH = 4.0
 
 
@@ -34,17 +34,18 @@ STRENGTH = 4.0
 class Matmul(Workload):
     """Multiply two matrices, C <- alpha A B + beta C; A (m, k), B (k, n), C (m, n).
 
-    C stays finite over any number of steps if beta is at most 1: below 1 it converges to alpha / (1 - beta) A B; at 1
-    it grows by alpha A B a step, until that is less than its last digit. In fp16, alpha must then be small: 1 / k.
+    C stays finite over any number of steps if beta is at most 1. If beta < 1, C converges to alpha / (1 - beta) A B; if
+    beta = 1, each step adds alpha A B, until this is less than the last digit of C. In fp16, beta = 1 needs a small
+    alpha: 1 / k.
 
     Parameters
     ----------
     m, k, n : int
         Rows of A, columns of A, columns of B.
     alpha, beta : float
-        The factors of the product and of C.
+        The factors of A B and of C.
     transposed : {"", "a", "b", "ab"}
-        Which of A and B lie transposed in memory.
+        Which of A and B are stored transposed.
     threads : int
         How many of the row's threads multiply; all if 0.
     """
@@ -59,14 +60,14 @@ class Matmul(Workload):
 
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return C, with which a step begins unless it only writes to C."""
+        """Return C if a step reads it, that is, if beta is not 0."""
         return ("C",) if self.beta else ()
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw A and B from [-1, 1).
 
-        Where beta is not 0, C begins as signs (m,) times a vector (n,): of rank one, which costs little to make, and so
-        large that beta C is about a third of alpha A B, beside which an error of the product still shows.
+        If beta is not 0, C begins as the outer product of signs (m,) and a vector (n,), which costs little to make. The
+        size of beta C is about a third of that of alpha A B, so that an error of A B still shows.
         """
         m, k, n = self.m, self.k, self.n
         A = Drawn(random, (k, m) if "a" in self.transposed else (m, k), -1.0)
@@ -78,7 +79,7 @@ class Matmul(Workload):
         return {"A": A, "B": B, "C": np.outer(random.choice(np.array([-1, 1], np.float32), m), start)}
 
     def _factors(self, a: Arrays) -> tuple[Any, Any]:
-        """Return A (m, k) and B (k, n), however they lie in memory."""
+        """Return A as (m, k) and B as (k, n), however they are stored."""
         return a.A.T if "a" in self.transposed else a.A, a.B.T if "b" in self.transposed else a.B
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -98,7 +99,7 @@ class Matmul(Workload):
         return {"C": C + self.beta * a.C if self.beta else C}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C by its products with random vectors z: C z = alpha A (B z) + beta C z."""
+        """Compare the new C with random vectors z: C z = alpha A (B z) + beta C z, with the old C on the right."""
 
         def multiply(name: str, vectors: np.ndarray) -> np.ndarray:
             matrix = getattr(given, name)
@@ -111,29 +112,29 @@ class Matmul(Workload):
         return {"C": (applied(seen.C, z), expected)}
 
     def flops(self) -> float:
-        """Count 2 m k n: a multiplication and an addition for each term. Those of alpha and beta are not counted."""
+        """Count 2 m k n: a multiplication and an addition for each term of A B; alpha and beta are not counted."""
         return 2.0 * self.m * self.k * self.n
 
     def traffic_bytes(self) -> float:
-        """Count A and B, read once, and C, written once, and read where beta is not 0."""
+        """Count a read of A and of B, a write of C, and, if beta is not 0, a read of C."""
         return 4.0 * (self.m * self.k + self.k * self.n + (2 if self.beta else 1) * self.m * self.n)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedProduct(Workload):
-    """Multiply the same two squares several times, C <- A B: a step takes exactly `times` as long as one product.
+    """Multiply the same two square matrices `times` times, C <- A B, as a control of the timing.
 
-    So it is a control of the timing. Every product writes to the same C: more memory would cost more than the product.
-    XLA would do the product once, and so JAX has no step.
+    A step should take exactly `times` times as long as one matrix product. Every product writes to the same C: other
+    memory would cost extra time. JAX has no step, as XLA would multiply only once.
 
     Parameters
     ----------
     side : int
         Rows and columns of A, B and C.
     times : int
-        How many products a step has.
+        How many matrix products a step has.
     run : {"first", "again"}
-        The name of one of two equal cases, each measured by itself.
+        A name that tells two equal cases apart, which are measured separately.
     """
 
     side: int
@@ -144,7 +145,7 @@ class RepeatedProduct(Workload):
 
     @cached_property
     def product(self) -> Matmul:
-        """Return one of the products."""
+        """Return one of the matrix products."""
         return Matmul(m=self.side, k=self.side, n=self.side)
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -166,26 +167,26 @@ class RepeatedProduct(Workload):
         return self.product.check(given, seen)
 
     def flops(self) -> float:
-        """Count the FLOP of every product."""
+        """Count the FLOP of all products."""
         return self.times * self.product.flops()
 
     def traffic_bytes(self) -> float:
-        """Count the bytes of every product, as if none found its matrices in a cache."""
+        """Count the bytes of all products, as if no matrix were still in a cache."""
         return self.times * self.product.traffic_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseMatmul(Workload):
-    """Multiply a sparse matrix by a dense one, C <- A B, by the library of torch: MKL, cuSPARSE, rocSPARSE.
+    """Multiply a sparse matrix by a dense one, C <- A B, by torch's library: MKL, cuSPARSE or rocSPARSE.
 
-    Only the entries of A that are not 0 are stored, row after row (CSR).
+    A is stored in CSR format: only its nonzero entries, row after row.
 
     Parameters
     ----------
     m, k, n : int
         Rows of A, columns of A, columns of B.
     zeros : float
-        The share of A's entries that is 0.
+        The share of zeros among A's entries.
     """
 
     m: int
@@ -195,18 +196,18 @@ class SparseMatmul(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # The library takes memory of its own, which no graph holds.
+    # The library allocates memory by itself, which a graph cannot keep.
     allocates: ClassVar = True
     captured = False
     tests: ClassVar = {"zeros": (0.5, 0.95)}
 
     @property
     def nonzero(self) -> int:
-        """Return how many entries of A are not 0."""
+        """Return the number of nonzero entries of A."""
         return round(self.m * self.k * (1.0 - self.zeros))
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw entries from [-1, 1), and their places without replacement: all cases have equally many."""
+        """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
         return {
             "values": Drawn(random, (self.nonzero,), -1.0),
@@ -217,7 +218,7 @@ class SparseMatmul(Workload):
         }
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make A, whose entries lie in `values`."""
+        """Make A as a sparse tensor of `values`."""
         import torch
 
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch calls its CSR a beta
@@ -231,17 +232,17 @@ class SparseMatmul(Workload):
         torch.mm(a.A, a.B, out=a.C)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C by its products with random vectors z: C z = A (B z)."""
+        """Compare C with random vectors z: C z = A (B z)."""
         z, values = random_vectors(self.n), np.asarray(given.values, np.float64)
         A = csr_array((values, given.columns, given.starts), shape=(self.m, self.k))
         return {"C": (applied(seen.C, z), A @ applied(given.B, z))}
 
     def flops(self) -> float:
-        """Count 2 n for each entry that is not 0."""
+        """Count 2 n for each nonzero entry."""
         return 2.0 * self.nonzero * self.n
 
     def traffic_bytes(self) -> float:
-        """Count reads of each entry, its column (4 bytes), the row starts and B, and writes of C."""
+        """Count reads of each entry, its column index (4 bytes), the row starts and B, and writes of C."""
         return 8.0 * self.nonzero + 4.0 * (self.m + 1 + self.k * self.n + self.m * self.n)
 
     memory_bytes = traffic_bytes
@@ -249,15 +250,16 @@ class SparseMatmul(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Cd1Products(Workload):
-    """Do the bare matrix products of one CD-1 mini-batch: the floor of the workloads rbm and patches.
+    """Do only the matrix products of one CD-1 mini-batch: the least work of a step of `rbm` or `patches`.
 
-    For each of P patches, or for the one matrix of a dense RBM, P = 1, with W (V, H) and X (B, V)::
+    For each of P patches (P = 1 for a dense RBM), with W (V, H) and X (B, V)::
 
         Y0 = X W (B, H)    Z = Y0 W^T (B, V)    Y1 = Z W (B, H)    G = [X; Z]^T [Y0; Y1] (V, H)
 
-    Five products of 2 B V H FLOP a patch; the gradient's two are one over 2 B rows, as those workloads do it. No patch
-    adds to another. On a CPU a core takes one patch after another, from its first product to its last; a single matrix
-    is multiplied by all of them. A GPU takes all patches at once.
+    These are five matrix products of 2 B V H FLOP for each patch; as in `rbm` and `patches`, the gradient's two are
+    done as one, G, over 2 B rows. Results of patches are not added. On a CPU, each core does all products of a patch
+    before it takes another patch; a single patch's products are shared by all cores. A GPU multiplies all patches at
+    once.
 
     Parameters
     ----------
@@ -270,12 +272,12 @@ class Cd1Products(Workload):
     batch: int
     patches: int
 
-    # [X; Z]: Z is written below X.
+    # [X; Z]: a step writes Z into the rows after X.
     state: ClassVar = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw X from [-1, 1), and W so that repeated products neither grow nor vanish."""
+        """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""
         P, V, H, B = self.patches, self.visible, self.hidden, self.batch
         half = (3.0 / max(V, H)) ** 0.5
         return {
@@ -286,7 +288,7 @@ class Cd1Products(Workload):
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Multiply matrices, or stacks of them."""
+        """Multiply matrices or, for several patches on a GPU, stacks of matrices."""
         import torch
 
         self._multiply(a, row, torch.mm if row.in_pieces or self.patches == 1 else torch.bmm)
@@ -319,7 +321,7 @@ class Cd1Products(Workload):
         return {"v": v, "h": h, "G": v.mT @ h}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the products of some examples, and the gradient with that of the step's own products for all."""
+        """Compare Y0, Z and Y1 of some examples with float64, and G with the step's own [X; Z]^T [Y0; Y1]."""
         B, rows, v, h, units = self.batch, checked_rows(self.batch), seen.v, seen.h, []
         for W, x in zip(given.W, given.v, strict=True):
             y0 = times(np.asarray(x, np.float64)[rows], W)
@@ -334,11 +336,11 @@ class Cd1Products(Workload):
         }
 
     def flops(self) -> float:
-        """Count five products of every patch, 10 P B V H."""
+        """Count five matrix products for every patch, 10 P B V H."""
         return 10.0 * self.patches * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W of every patch, read by three products, G, written, and activations where written or read."""
+        """Count for every patch three reads of W, a write of G, and all reads and writes of X, Z, Y0 and Y1."""
         V, H, B = self.visible, self.hidden, self.batch
         return 4.0 * self.patches * (4 * V * H + B * (5 * V + 5 * H))
 
@@ -352,9 +354,9 @@ class Inverse(Workload):
         A = P L U        2/3 n^3 FLOP
         X = U^-1 L^-1 P^T, or L U X = P^T        4/3 n^3 FLOP, or 2 n^3
 
-    LAPACK's getrf and getri compute the first form, with 2 n^3 FLOP in all, which is the count; torch and cuSOLVER
-    solve for the columns of the identity. LAPACK is column-major: it sees a row-major array as the transpose, whose
-    inverse is the transpose of the inverse, so that nothing has to be transposed.
+    LAPACK's getrf and getri compute the first form of X, with 2 n^3 FLOP in all, which `flops` counts; torch (and
+    cuSOLVER) uses the second, and solves for the columns of X. LAPACK is column-major and reads a row-major A as A^T.
+    The inverse of A^T is X^T, which in memory is a row-major X: nothing has to be transposed.
 
     Parameters
     ----------
@@ -365,16 +367,16 @@ class Inverse(Workload):
     size: int
 
     precisions: ClassVar = ("fp32", "fp64")
-    # No product is asked of the framework itself.
+    # The step calls no matrix product of the framework itself.
     products: ClassVar = False
     # LAPACK's workspace is allocated in the step.
     allocates: ClassVar = True
     captured = False
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw A from [-1, 1), but one strong element in every row, in a column of its own and not on the diagonal.
+        """Draw A from [-1, 1), and add a large number to one element of every row, at a random permutation of columns.
 
-        So A is well conditioned, and rows must be exchanged.
+        So A is well conditioned, and its rows must be exchanged.
         """
         n = self.size
         A = random.random((n, n), dtype=np.float32) * 2 - 1
@@ -389,19 +391,19 @@ class Inverse(Workload):
         a.pivots, a.info = (torch.zeros(shape, dtype=torch.int32, device=row.device) for shape in ((self.size,), ()))
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Invert, without testing whether A is singular: on a GPU the host would wait for the result."""
+        """Invert without testing whether A is singular: for this test, the host would wait for a GPU."""
         import torch
 
         torch.linalg.lu_factor_ex(a.A.mT, out=(a.lu, a.pivots, a.info))
         torch.linalg.lu_solve(a.lu, a.pivots, a.identity, out=a.X.mT)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Find LAPACK's functions, and how large a workspace the second needs."""
+        """Find LAPACK's functions, and how large a workspace getri needs."""
         a.getrf, a.getri, getri_lwork = get_lapack_funcs(("getrf", "getri", "getri_lwork"), dtype=a.A.dtype)
         a.lwork = int(getri_lwork(self.size)[0])
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Invert in place, in X."""
+        """Copy A to X, and invert X in place."""
         copy(a.X.reshape(-1), a.A.reshape(-1))
         lu, pivots, _ = a.getrf(a.X.T, overwrite_a=True)
         _, info = a.getri(lu, pivots, lwork=a.lwork, overwrite_lu=True)
@@ -409,16 +411,16 @@ class Inverse(Workload):
             raise FloatingPointError("the matrix has no inverse")
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare by random vectors z: A (X z) = z; and A must be as it was."""
+        """Compare A (X z) with z for random vectors z, and A with the A before the step."""
         z, A = random_vectors(self.size), given.A
         return {"z": (applied(A, applied(seen.X, z)), z), "A": (seen.A - A, np.zeros_like(A))}
 
     def flops(self) -> float:
-        """Count 2 n^3, as LAPACK does getrf and getri together."""
+        """Count 2 n^3, LAPACK's own count for getrf and getri together."""
         return 2.0 * self.size**3
 
     def traffic_bytes(self) -> float:
-        """Count A, read, and X, written."""
+        """Count a read of A and a write of X."""
         return 8.0 * self.size**2
 
     def memory_bytes(self) -> float:

@@ -1,6 +1,6 @@
 """Nets that classify, trained by stochastic gradient descent: multi-layer perceptrons and softmax regression.
 
-And the cost and gradient of softmax regression over a whole training set, which an optimiser needs.
+`SoftmaxCost` computes only cost and gradient of softmax regression, over a full training set, as an optimiser needs.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _PASSES = {
     "tanh": (passes.add_tanh, passes.times_tanh_slope),
     "sigmoid": (passes.add_sigmoid, passes.times_sigmoid_slope),
 }
-# f(z) in float64, and f'(z) by a = f(z), of NumPy's arrays or JAX's.
+# f(z) in float64; and f'(z) as a function of a = f(z), for NumPy's arrays or JAX's.
 _FUNCTIONS: dict[str, Any] = {"tanh": np.tanh, "sigmoid": sigmoid}
 _SLOPES: dict[str, Any] = {"tanh": lambda a: 1 - a**2, "sigmoid": lambda a: a * (1 - a)}
 
@@ -50,9 +50,9 @@ class SoftmaxRegression(Workload):
     Parameters
     ----------
     inputs, outputs, batch : int
-        The units, the classes, and B.
+        Numbers of inputs, of classes, and of examples (B).
     learning_rate : float
-        r, for the sum over a mini-batch divided by B.
+        r, for the gradient's mean over a mini-batch.
     """
 
     inputs: int
@@ -69,12 +69,12 @@ class SoftmaxRegression(Workload):
 
     @property
     def units(self) -> list[int]:
-        """Return the units of all layers, from the examples up."""
+        """Return the number of units of each layer, from the inputs up."""
         return [self.inputs, *[self.hidden] * self.layers, self.outputs]
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Return the factor of a gradient, -r/B, and the share of the weights that stays, 1 - r d."""
+        """Return the factor of a gradient, -r/B, and the factor of the weights before it is added, 1 - r d."""
         return -self.learning_rate / self.batch, 1.0 - self.learning_rate * self.weight_decay
 
     @property
@@ -83,11 +83,11 @@ class SoftmaxRegression(Workload):
         return tuple(f"{name}{i}" for i in range(1, self.layers + 2) for name in "Wb")
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights, small biases, examples from [0, 1), as pixel intensities are, and labels even over the classes.
+        """Draw weights, small biases, examples from [0, 1), as pixel intensities are, and uniform labels.
 
-        Weights lie in +-sqrt(6 / (below + above)), below sigmoid units four times as wide, so that errors neither
-        vanish nor grow from layer to layer (Glorot and Bengio, "Understanding the difficulty of training deep
-        feedforward neural networks", 2010).
+        Weights lie in +-sqrt(6 / (below + above)), with the numbers of units below and above them, and in four times
+        this range below sigmoid units, so that errors neither vanish nor grow from layer to layer (Glorot and Bengio,
+        "Understanding the difficulty of training deep feedforward neural networks", 2010).
         """
         B, arrays = self.batch, dict[str, Any]()
         for i, (below, above) in enumerate(pairwise(self.units), 1):
@@ -100,9 +100,10 @@ class SoftmaxRegression(Workload):
         return {**arrays, "x": examples, "y": random.integers(0, self.outputs, (BATCHES, B, 1)), "costs": Zeros(B, 1)}
 
     def lists(self, a: Arrays) -> list[list[Any]]:
-        """Return the arrays of all layers, each from the lowest on.
+        """Return four lists, each with one array of every layer, from the lowest layer up.
 
-        They are W (below, above), b (above,), out (B, above), which is a_l, or z of the last, and error (B, above).
+        The arrays are W (below, above); b (above,); out (B, above), which is a_l, or z in the last layer; and error
+        (B, above).
         """
         return [[getattr(a, f"{name}{i}") for i in range(1, self.layers + 2)] for name in ("W", "b", "out", "error")]
 
@@ -113,7 +114,7 @@ class SoftmaxRegression(Workload):
     prepare_numpy = prepare_torch
 
     def forward_torch(self, a: Arrays, count: int, row: Row) -> list[Any]:
-        """Compute the outputs of the first `count` layers; return their weights in the precision of products."""
+        """Compute the outputs of the first `count` layers; return their weights as matrix products read them."""
         import torch
 
         (W, b, out, _), x, read = a.net, a.x, []
@@ -152,7 +153,7 @@ class SoftmaxRegression(Workload):
             (_PASSES[self.activation][0] if i < self.layers else passes.add_bias)(z, b[i])
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two products."""
+        """Learn from one mini-batch, with one compiled pass between two matrix products."""
         (W, b, out, error), (rate, kept) = a.net, self.rates
         self.forward_numpy(a, len(W), row)
         passes.softmax_error(error[-1], out[-1], a.y[:, 0], a.costs[:, 0])
@@ -178,14 +179,14 @@ class SoftmaxRegression(Workload):
             x, weights, bias = outs[i - 1], W[i - 1], b[i - 1]
             found |= {f"out{i}": outs[i], f"error{i}": error}
             found |= {f"W{i}": kept * weights + rate * (x.T @ error), f"b{i}": bias + rate * error.sum(0)}
-            error = (error @ weights.T) * _SLOPES[self.activation](x)  # below the first layer for nothing: XLA drops it
+            error = (error @ weights.T) * _SLOPES[self.activation](x)  # not needed below the first layer: XLA drops it
         return found
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare outputs and errors of some examples, and the changes of parameters by all examples.
 
-        Each array is computed from the step's own arrays before it: in bf16 the errors of a chain of layers would add
-        up.
+        Each array is computed from the step's own arrays before it: in bf16, rounding errors would add up from layer to
+        layer.
         """
         (rate, kept), rows, pairs, x = self.rates, checked_rows(self.batch), dict[str, Any](), np.asarray(given.x)
         before, biases, _, _ = self.lists(given)
@@ -197,7 +198,7 @@ class SoftmaxRegression(Workload):
                 below = getattr(seen, f"error{i - 1}")[rows]
                 pairs[f"error{i - 1}"] = below, down * _SLOPES[self.activation](x[rows].astype(np.float64))
             found, change, *size = learned(before[i - 1], W, (rate, x.T, error), kept=kept)
-            # MKL adds to a narrow matrix example by example, and rounds it as often.
+            # MKL adds to a narrow matrix example by example, and rounds the matrix each time.
             pairs[f"W{i}"] = found, change, size[0] * (1.0 if i <= self.layers else self.batch**0.5)
             pairs[f"b{i}"] = moved(biases[i - 1], b, rate * error.sum(0, dtype=np.float64))
             x = out
@@ -205,16 +206,16 @@ class SoftmaxRegression(Workload):
         return {**pairs, "costs": (seen.costs[rows], costs), f"error{i}": (error[rows], errors)}
 
     def flops(self) -> float:
-        """Count products: forward, the gradient of the weights and, but for the first layer, the error beneath."""
+        """Count each layer's matrix products: output, weight gradient and, except in the first, the error below."""
         first, *others = [below * above for below, above in pairwise(self.units)]
         return 2.0 * self.batch * (2 * first + 3 * sum(others))
 
     def traffic_bytes(self) -> float:
         """Count weights, outputs and errors where they are read or written.
 
-        Weights are read by two products, of the first layer by one, and read and written by a third. Outputs are
-        written, and read by the next product, the slope and the gradient. Errors are written, and read by the product
-        and the sum of their layer's update and, of all but the first layer, by the product with the weights.
+        Weights are read for the output and, except in the first layer, for the error below; an update reads and writes
+        them. Outputs are written, and read for the next output, the slope and the gradient. Errors are written, and
+        read for the gradients of weights and biases and, except in the first layer, for the error below.
         """
         first, *others = [below * above for below, above in pairwise(self.units)]
         outputs, errors = 4 * sum(self.units[1:]), 4 * sum(self.units[1:]) - self.units[1]
@@ -226,25 +227,25 @@ class Mlp(SoftmaxRegression):
     """Train a multi-layer perceptron for classification by stochastic gradient descent on mini-batches.
 
     For B examples a_0 = x with labels y, hidden layers l = 1 ... L, weights W_l (n_l-1, n_l), biases b_l, activation f,
-    learning rate r, and a decay d of the weights::
+    learning rate r, and weight decay d::
 
         a_l = f(a_l-1 W_l + b_l)    z = a_L W_o + b_o    cost = -log softmax(z) at y
         e_o = softmax(z) - onehot(y)    e_l = (e_l+1 W_l+1^T) f'(a_l)
         W_l += -r/B a_l-1^T e_l - r d W_l    b_l += -r/B sum(e_l)
 
-    An error goes down by the weights that made it, before these change. A gradient is added into the weights by the
-    product itself (beta = 1 - r d), so that they are read and written once, and no gradient is ever written down.
+    The error of the layer below is computed with the weights before their update. The gradient's matrix product adds to
+    the weights itself (beta = 1 - r d), so that the update reads and writes them once, and no gradient is stored.
 
     Parameters
     ----------
     inputs, hidden, layers, outputs, batch : int
-        n_0, the units of each hidden layer, L, the classes, and B.
+        n_0, the number of units in each hidden layer, L, the number of classes, and B.
     learning_rate, weight_decay : float
-        r, for the sum over a mini-batch divided by B, and d.
+        r, for the gradient's mean over a mini-batch, and d.
     activation : {"tanh", "sigmoid"}
         f.
     cost : {"", "read"}
-        Whether the host reads the costs, and waits for them.
+        Whether the host reads the costs after each step, and waits for them.
 
     References
     ----------
@@ -261,26 +262,26 @@ class Mlp(SoftmaxRegression):
 
     @property
     def read(self) -> str:  # type: ignore[override]
-        """Return what the host reads after each step."""
+        """Return the name of the array that the host reads after each step, or ""."""
         return "costs" if self.cost else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxCost(Workload):
-    """Compute cost and gradient of softmax regression over all mini-batches of a training set.
+    """Compute cost and gradient of softmax regression over a full training set, mini-batch by mini-batch.
 
     For N examples x with labels y, weights W (inputs, outputs), bias b::
 
         z = x W + b    cost = 1/N sum(-log softmax(z) at y)    e = softmax(z) - onehot(y)
         dW = 1/N x^T e    db = 1/N sum(e)
 
-    One step is all of them: an iteration of conjugate gradients needs it once or more. Cost and gradient share the
-    product x W. The gradient is added up by the products themselves, over the mini-batches.
+    One step takes all mini-batches; an iteration of conjugate gradients needs one such step or more. Cost and gradient
+    share the matrix product x W. The matrix products x^T e of the mini-batches add to dW themselves.
 
     Parameters
     ----------
     inputs, outputs, batch, mini_batch : int
-        The units, the classes, N, and the examples of a mini-batch.
+        Numbers of inputs, of classes, of examples (N), and of examples in a mini-batch.
     """
 
     inputs: int
@@ -293,7 +294,7 @@ class SoftmaxCost(Workload):
     tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and labels even over the classes."""
+        """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and uniform labels."""
         D, C, N, half = self.inputs, self.outputs, self.batch, (6.0 / (self.inputs + self.outputs)) ** 0.5
         return {
             "W": Drawn(random, (D, C), -half, half),
@@ -309,7 +310,7 @@ class SoftmaxCost(Workload):
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Evaluate cost and gradient once."""
+        """Compute cost and gradient once."""
         import torch
 
         mini_batches = zip(*(array.split(self.mini_batch) for array in (a.x, a.y, a.z, a.e, a.costs)), strict=True)
@@ -321,11 +322,11 @@ class SoftmaxCost(Workload):
         torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Make a row of ones, whose product sums columns up: NumPy's own sum takes row after row."""
+        """Make a row of ones, to sum columns up by a matrix product: NumPy's own sum goes row by row."""
         a.ones = np.ones((1, self.batch), a.x.dtype)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Evaluate cost and gradient once."""
+        """Compute cost and gradient once."""
         for begin in range(0, self.batch, self.mini_batch):
             here = slice(begin, begin + self.mini_batch)
             x, z, e = a.x[here], a.z[here], a.e[here]
@@ -336,7 +337,7 @@ class SoftmaxCost(Workload):
         gemm(a.ones, a.costs, out=a.cost[None], alpha=1.0 / self.batch)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples, and the sums with float64 sums of the step's own errors and costs."""
+        """Compare arrays of some examples, and the step's sums with float64 sums of its own errors and costs."""
         rows, x, e = checked_rows(self.batch), np.asarray(given.x), seen.e
         z = times(x[rows].astype(np.float64), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
@@ -350,14 +351,14 @@ class SoftmaxCost(Workload):
         }
 
     def flops(self) -> float:
-        """Count the operations of two matrix products."""
+        """Count two matrix products of 2 N inputs outputs FLOP."""
         return 4.0 * self.batch * self.inputs * self.outputs
 
     def traffic_bytes(self) -> float:
-        """Count examples, read by both products, the weights, and the arrays between the products.
+        """Count examples, read by both matrix products, the weights, and the arrays between the matrix products.
 
         Weights are read, and the gradient is read and written, for every mini-batch. Logits are written and read,
-        errors written and read by two products, costs written and read.
+        errors are written and read for dW and for db, costs are written and read.
         """
         D, C, N, B = self.inputs, self.outputs, self.batch, self.mini_batch
         return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / B * D * C)
@@ -367,7 +368,7 @@ def _softmax_error_torch(z: Any, y: Any, out: Any, costs: Any, row: Row) -> None
     """Compute out <- softmax(z) - onehot(y), and costs <- -log softmax(z) at y; z, out (B, n), y, costs (B, 1).
 
     In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on a
-    CPU torch's own operations take several times as long as one compiled pass.
+    CPU torch's own operations take several times as long as one compiled pass, which is used except in low precision.
     """
     import torch
 

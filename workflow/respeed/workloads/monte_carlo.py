@@ -1,4 +1,4 @@
-"""Prices of options by Monte Carlo: draws, functions of each, and means."""
+"""Option prices by Monte Carlo: random draws, a function of each draw, and means."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from respeed.workloads import Arrays, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Draws, Zeros
 
-# For a share of price 1: interest and volatility over a year, after which the option ends.
+# Interest and volatility of a share of price 1, over the year until the option ends.
 RATE, VOLATILITY = 0.02, 0.2
 DRIFT = RATE - VOLATILITY**2 / 2
 
@@ -30,9 +30,9 @@ class MonteCarlo(Workload):
     Parameters
     ----------
     batch : int
-        Paths of all calls together; a rate counts these.
+        Paths of all calls together; a rate is in paths per second.
     options : int
-        Calls, of batch / options paths each.
+        Number of calls; each has batch // options paths.
 
     References
     ----------
@@ -53,7 +53,7 @@ class MonteCarlo(Workload):
         return {"strikes": strikes, "draws": Draws(*shape), "payoffs": Zeros(*shape), "prices": Zeros(self.options)}
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Draw, and compute in place, operation by operation."""
+        """Draw u and compute the prices, one operation after another, in place."""
         import torch
 
         z = torch.erfinv(torch.add(-1.0, row.uniform(a.draws), alpha=2.0, out=a.payoffs), out=a.payoffs)
@@ -62,7 +62,7 @@ class MonteCarlo(Workload):
         a.prices.mul_(math.exp(-RATE))
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare all prices with those of the same draws."""
+        """Compare all prices with float64 prices from the same draws."""
         ends = np.exp(DRIFT + VOLATILITY * ndtri(np.asarray(seen.draws, np.float64)))
         payoffs = np.maximum(ends - np.asarray(given.strikes, np.float64)[:, None], 0.0)
         return {"prices": (seen.prices, math.exp(-RATE) * payoffs.mean(1))}
@@ -71,5 +71,5 @@ class MonteCarlo(Workload):
         """Count nothing: how many operations a quantile or an exponential takes depends on the library."""
 
     def traffic_bytes(self) -> float:
-        """Count strikes, read, and prices, written: draws and payoffs need never be in memory."""
+        """Count reads of strikes and writes of prices: draws and payoffs need never be in memory."""
         return 8.0 * self.options

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Mini-batches that are cycled through.
 BATCHES = 2
-# One patch, or all of them; and where it is: rows and columns of patches.
+# The place of one patch, or of all patches: a slice of rows and a slice of columns of patches.
 Place = tuple[slice, slice]
 
 
@@ -35,29 +35,30 @@ Place = tuple[slice, slice]
 class Patches(Workload):
     """Train an RBM over overlapping patches by contrastive divergence with one Gibbs step (CD-1).
 
-    With x_p the pixels of patch p, its weights W_p and biases c_p, and a bias b for each pixel of the image::
+    With x0_p and x1_p the pixels of patch p in the images v0 and v1, the patch's weights W_p and hidden biases c_p, and
+    a bias b for each pixel of the image::
 
         h0_p = sigmoid(x0_p W_p + c_p)                     s_p ~ Bernoulli(h0_p)
         v1 = sigmoid(sum over p of s_p W_p^T + b)          each patch adds at its own pixels
         h1_p = sigmoid(x1_p W_p + c_p)
         W_p += r/B (x0_p^T h0_p - x1_p^T h1_p)             c_p += r/B sum(h0_p - h1_p)    b += r/B sum(v0 - v1)
 
-    No weight is shared, and no matrix of all pixels by all hidden units exists. The stride divides the patch, so that
-    an image is a grid of G x G tiles of n = stride^2 pixels, a patch a square of K x K tiles, and there are R x R
-    patches, R = G - K + 1. Images are kept tile by tile, (G, G, B, n): a patch is then cut out, and added up, by a few
-    copies.
+    Patches share no weights, and no matrix connects all pixels with all hidden units. The stride divides image and
+    patch: an image is a grid of G x G tiles of n = stride^2 pixels, a patch is a square of K x K tiles, and there are
+    R x R patches, R = G - K + 1. Images are stored tile by tile, (G, G, B, n), so that a few copies cut out a patch.
 
-    On a CPU a thread takes one patch after another, so that its weights and units stay in the caches of one core, twice
-    a step: every patch must have added its part before v1 is known. A GPU takes all patches at once.
+    On a CPU each thread takes one patch after another, so that a patch's weights and units stay in the caches of one
+    core. A step goes over the patches twice: v1 is known only when every patch has added its part. A GPU, and a CPU in
+    low precision, takes all patches at once.
 
     Parameters
     ----------
     side, patch, stride : int
-        Pixels on a side of the image and of a patch, and from one patch to the next.
+        Pixels on a side of the image, on a side of a patch, and from one patch to the next.
     hidden, batch : int
         Hidden units of a patch (H), and examples in a mini-batch (B).
     learning_rate : float
-        r, for the sum over a mini-batch divided by B.
+        r, for the gradient's mean over a mini-batch.
     """
 
     side: int
@@ -96,8 +97,8 @@ class Patches(Workload):
             "c": Drawn(random, (R * R, 1, H), -0.01, 0.01),
             "x": Drawn(random, (BATCHES, G, G, B, n)),
             "image": Zeros(G, G, B, n),  # v1
-            "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one product makes both terms of the gradient
-            "u": Draws(R * R, B, H),  # what h0 is compared with for a sample
+            "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one matrix product gives both terms of the gradient
+            "u": Draws(R * R, B, H),  # draws that h0 is compared with to sample
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -132,7 +133,7 @@ class Patches(Workload):
         row.each(places, up_and_learn)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, a patch after another, with one compiled pass between two products."""
+        """Learn from one mini-batch, patch by patch, with one compiled pass between two matrix products."""
         (G, K, R, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
         W, c, h, u, v0, image = a.W, a.c, a.h, a.u, a.x, a.image
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
@@ -191,7 +192,7 @@ class Patches(Workload):
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples' activations, from the step's own draws, and the changes of parameters by all."""
+        """Compare activations of some examples, given the step's draws, and changes of parameters by all examples."""
         (_, K, _, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
         rows, x0 = checked_rows(B), np.asarray(given.x)
         h, W, last = seen.h, seen.W, seen.image
@@ -228,38 +229,38 @@ class Patches(Workload):
             yield p, (i, j), tiles.reshape(-1, K * K * n).astype(np.float64)
 
     def flops(self) -> float:
-        """Count five products of 2 B K^2 n H a patch."""
+        """Count five matrix products of 2 B K^2 n H FLOP for each patch."""
         _, _, R, _ = self.grid
         return 10.0 * self.batch * R**2 * self.patch**2 * self.hidden
 
     def traffic_bytes(self) -> float:
         """Count the bytes of arrays that do not stay in the caches.
 
-        Weights are read twice and written once. Hidden units count three times, images four times: both phases write
-        and read them.
+        Weights are read twice and written once. Hidden units count three times and images four times: both phases of a
+        step write and read hidden units and images.
         """
         _, _, R, _ = self.grid
         weights, units = R**2 * self.patch**2 * self.hidden, self.batch * R**2 * self.hidden
         return 4.0 * (3 * weights + 3 * units + 4 * self.batch * self.side**2)
 
     def memory_bytes(self) -> float:
-        """Count all inputs, and the pixels of all patches at once, which an accelerator cuts out; fp32."""
+        """Count all arrays, and three arrays of all patches' pixels, which an accelerator cuts out at once; fp32."""
         _, _, R, _ = self.grid
         return super().memory_bytes() + 4.0 * 3 * self.batch * R**2 * self.patch**2
 
 
 def _patches(p: Place, R: int) -> slice:
-    """Return the patches at a place."""
+    """Return the slice of the patches at a place, where patches are numbered row by row."""
     return slice(p[0].start * R + p[1].start, (p[0].stop - 1) * R + p[1].stop)
 
 
 def _windows(image: "Tensor", K: int) -> "Tensor":
-    """Return the tiles of all patches, (R, R, B, K, K, n), without a copy."""
+    """Return a view of the tiles of all patches, (R, R, B, K, K, n)."""
     return image.unfold(0, K, 1).unfold(1, K, 1).permute(0, 1, 2, 4, 5, 3)
 
 
 def _cut(p: Place, *windows: "Tensor") -> "Tensor":
-    """Return the pixels of patches of one or two images, one below the other: (patches, examples, K K n)."""
+    """Return patches' pixels, (patches, examples, K K n); examples of a second array follow those of the first."""
     here = [window[p] for window in windows]
     rows, columns, B, *tiles = here[0].shape
     out = here[0].new_empty((rows, columns, len(here), B, *tiles))
@@ -269,13 +270,13 @@ def _cut(p: Place, *windows: "Tensor") -> "Tensor":
 
 
 def _add_up(sums: "Tensor", p: Place, K: int, image: "Tensor", locks: list[Lock]) -> None:
-    """Add the patches' sums for their pixels, (patches, B, K K n), to the image."""
+    """Add to the image what the patches at a place give to their pixels: `sums` (patches, B, K K n)."""
     rows, columns = p
     shape = rows.stop - rows.start, columns.stop - columns.start
     tiles = sums.unflatten(0, shape).unflatten(3, (K, K, -1))  # (rows, columns, B, K, K, n)
     for down in range(K):
         with locks[rows.start + down]:
-            if len(sums) == 1:  # tiles of one patch are all different ones
+            if len(sums) == 1:  # one patch has no tile twice
                 image[rows.start + down, columns.start : columns.start + K].add_(tiles[0, 0, :, down].transpose(0, 1))
                 continue
             for right in range(K):

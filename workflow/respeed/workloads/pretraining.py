@@ -1,12 +1,13 @@
-"""Deep nets whose hidden layers are pretrained one after another, without labels, and then fine-tuned with them.
+"""Deep nets whose hidden layers are pretrained one after another without labels, then fine-tuned with labels.
 
 Hidden layer l has weights W_l, biases b_l (a learner's c) and a learner that needs no labels: an autoencoder or an RBM.
 A mini-batch x reaches the learner through the layers below, whose own pretraining is over::
 
-    a_0 = x    a_l = sigmoid(a_l-1 W_l + b_l)    the learner of layer l learns W_l, b_l and biases below from a_l-1
+    a_0 = x    a_l = sigmoid(a_l-1 W_l + b_l)    the learner of layer l learns W_l, b_l and visible biases from a_l-1
 
-Fine-tuning is a step of `Mlp`, with a softmax layer above, that changes the same W_l and b_l. A step is timed in parts,
-one mini-batch each: that of every layer, with the products of the layers below, and that of fine-tuning.
+Fine-tuning is a step of `Mlp`, with a softmax layer above, that changes the same W_l and b_l. A step is timed in parts
+of one mini-batch each: one part for each hidden layer, matrix products of the layers below included, and one for
+fine-tuning.
 Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 """
 
@@ -24,7 +25,7 @@ from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
 @dataclass(frozen=True, kw_only=True)
 class _Pretraining(Workload):
-    """Pretraining by any kind of learner, and fine-tuning."""
+    """Pretrain by any kind of learner, then fine-tune."""
 
     inputs: int
     hidden: int
@@ -40,12 +41,12 @@ class _Pretraining(Workload):
     tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
 
     def learner(self, i: int, **sizes: Any) -> Any:
-        """Return the workload of layer i; the first is 1."""
+        """Return the learner of hidden layer `i`, counted from 1."""
         raise NotImplementedError
 
     @property
     def learners(self) -> list[Any]:
-        """Return the learner of each hidden layer, from the lowest on."""
+        """Return the learners of all hidden layers, from the lowest up."""
         same = {"hidden": self.hidden, "batch": self.batch, "learning_rate": self.pretraining_rate}
         return [
             self.learner(i, visible=self.hidden if i > 1 else self.inputs, **same) for i in range(1, self.layers + 1)
@@ -61,27 +62,27 @@ class _Pretraining(Workload):
 
     @property
     def learned(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Return the names of the net's parameters, and of the visible biases."""
+        """Return the names of the net's parameters and of the learners' visible biases."""
         return (*self.net.learned, *(f"b_{i}" for i in range(1, self.layers + 1)))
 
     def name(self, i: int, name: str) -> str:
-        """Return the name here of an array of layer i's learner: the net's, if the net has the array."""
+        """Return the name in this workload of an array of layer i's learner: the net's name if the net has it too."""
         net = {"W": f"W{i}", "c": f"b{i}", "x": f"out{i - 1}" if i > 1 else "x"}
         return net.get(name, f"{name}_{i}")
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw the net's arrays, and those that only the layers' learners have."""
+        """Draw the net's arrays, and the arrays that only the learners have."""
         arrays = self.net.arrays(random)
         for i, learner in enumerate(self.learners, 1):
             arrays = {self.name(i, name): array for name, array in learner.arrays(random).items()} | arrays
         return arrays
 
     def arrays_of(self, i: int, learner: Any, a: Arrays) -> Arrays:
-        """Return the arrays of a layer's learner by its own names."""
+        """Return the arrays of the learner of layer `i`, by the learner's own names."""
         return Arrays(**{name: getattr(a, self.name(i, name)) for name in learner.arrays(np.random.default_rng(0))})
 
     def parts(self) -> Mapping[str, float]:
-        """Return the weight of each part: a step of the table is a mini-batch in every epoch of every part."""
+        """Return each part's weight, its epochs: a step of the table is a mini-batch in all epochs of all parts."""
         pretraining = {f"layer {i}": float(self.pretraining_epochs) for i in range(1, self.layers + 1)}
         return {**pretraining, "fine-tuning": float(self.fine_tuning_epochs)}
 
@@ -92,7 +93,7 @@ class _Pretraining(Workload):
     prepare_numpy = prepare_torch
 
     def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
-        """Return the parts of a step by name, in NumPy."""
+        """Return the parts of a step in NumPy by name."""
         return self.steps_torch(a, row, "numpy")
 
     def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Callable[[], None]]:
@@ -110,10 +111,10 @@ class _Pretraining(Workload):
         return {**steps, "fine-tuning": partial(fine_tune, a, row)}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare each layer's pretraining, from the outputs that the layers below had, and then fine-tuning.
+        """Compare each layer's pretraining, given the step's outputs of the layers below, and then fine-tuning.
 
-        Both change the same parameters in one step. Their values between the two are those at the end, less the change
-        by fine-tuning, computed from its own outputs and errors, which are checked.
+        Pretraining and fine-tuning change the same parameters. The values between the two are the final values less
+        fine-tuning's change, which is computed from the step's own outputs and errors; these are checked.
         """
         pairs, between, r = dict[str, Any](), Arrays(**vars(given)), self.fine_tuning_rate / self.batch
         x = np.asarray(given.x)
@@ -129,11 +130,11 @@ class _Pretraining(Workload):
         return {**pairs, **self.net.check(between, seen)}
 
     def flops(self) -> float:
-        """Count learners, the products that hand a mini-batch up to each, and fine-tuning, by their parts' weights."""
+        """Count the parts' FLOP times their weights: learners, matrix products of the layers below, fine-tuning."""
         return self._weighted("flops")
 
     def traffic_bytes(self) -> float:
-        """Count the bytes of learners, of handing up, and of fine-tuning, by the weights of the parts."""
+        """Count the parts' bytes times their weights: learners, outputs of the layers below, fine-tuning."""
         return self._weighted("traffic_bytes")
 
     def _weighted(self, what: str) -> float:
@@ -145,16 +146,16 @@ class _Pretraining(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Dbn(_Pretraining):
-    """Pretrain each layer of a deep belief network as an `Rbm`, by CD-1, then fine-tune all as a net with labels.
+    """Pretrain each layer of a deep belief network as an `Rbm` by CD-1, then fine-tune all layers with labels.
 
     Parameters
     ----------
     inputs, hidden, layers, outputs, batch : int
-        The units of the examples, those of each hidden layer, hidden layers, classes, and examples of a mini-batch.
+        Numbers of inputs, of units in each hidden layer, of hidden layers, of classes, and of examples in a mini-batch.
     pretraining_rate, fine_tuning_rate : float
-        The learning rates of the learners and of the net, each for the sum over a mini-batch divided by its examples.
+        The learning rates of the learners and of the net, each for the gradient's mean over a mini-batch.
     pretraining_epochs, fine_tuning_epochs : int
-        How often the mini-batches are gone through for each layer, and for fine-tuning.
+        The passes over all mini-batches for the pretraining of each layer, and for fine-tuning.
 
     References
     ----------
@@ -169,14 +170,14 @@ class Dbn(_Pretraining):
 
 @dataclass(frozen=True, kw_only=True)
 class Sda(_Pretraining):
-    """Pretrain each layer of a deep net as a denoising `Autoencoder`, then fine-tune all with labels.
+    """Pretrain each layer of a deep net as a denoising `Autoencoder`, then fine-tune all layers with labels.
 
     Parameters
     ----------
     corruption : float
-        The share of its input that noise sets to 0 for the lowest layer's autoencoder; for that of layer l, l times it.
+        The share of the lowest autoencoder's input that noise sets to 0; in layer l the share is l times as large.
     cost : {"", "computed"}
-        Whether each autoencoder computes its cross-entropies too.
+        Whether each autoencoder also computes its examples' cross-entropies.
     inputs, hidden, layers, outputs, batch, pretraining_rate, fine_tuning_rate, pretraining_epochs, fine_tuning_epochs
         As in `Dbn`.
 

@@ -1,11 +1,11 @@
-"""Programs by others: a step is a run of the program, each a fresh process.
+"""Programs by others: a step runs the program once, in a new process.
 
-A row runs the program where its own steps would run: on its CPUs, with its number of threads in the environment, or
-with its device as the only visible one. There is no shell: the words of a command are passed as the paper's file has
-them. Time and output of a run are limited; when a case ends, in whatever way, all that it started is ended, too.
+A row runs the program where the row's steps would run: on its CPUs, with its number of threads in the environment, or
+with its device as the only visible one. No shell is used: the words of a command are passed as the paper's file has
+them. Time and output of a run are limited; when a case ends, in whatever way, all processes that it started are ended.
 
-The time is that of the whole process, from its start until its end and the end of its output, or a number that it
-prints. The first run loads files from the disk and is checked; it is never timed.
+A run's time is that of the whole process, from its start until both the process and its output have ended, or a number
+that the program prints. The first run loads files from the disk and is checked; it is never timed.
 """
 
 import contextlib
@@ -35,11 +35,12 @@ from respeed.workloads import Arrays, Pairs, Row, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
-# A search in that much text takes milliseconds; a pattern that goes back again and again would take for ever.
+# A search in MOST_PRINTED bytes takes milliseconds; a pattern that backtracks too much would take for ever.
 PATTERN_SECONDS = 1.0
 TIMEOUT_SECONDS = 600
 UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
-# Two clocks are never read at quite the same moment, and that of CPUs ticks.
+# CPU time, or a printed time, may exceed the measured one by so much: two clocks are never read at quite the same
+# moment, and CPU time is counted in ticks.
 MOST_TAKEN, TICKS = 1.05, 0.05
 # Variables that tune this project's own libraries (`respeed.machine.process`) are not for others' programs.
 _OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT", "XLA_")
@@ -50,16 +51,18 @@ _WATCH = "import os, shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], i
 
 
 class Given:
-    """Parameters of a case, beside those in its command: a class apart, since `flops` is a method of workloads, too.
+    """Parameters of a case, besides those in its command.
+
+    They have a class of their own, as `flops` is also the name of a method of workloads.
 
     Parameters
     ----------
     program : dict
-        The table's entry (``ProgramEntry`` of inputs/papers.py), and its paper; on a row also the device.
+        The table's entry (``ProgramEntry`` of inputs/papers.py), with the paper; `on_row` adds the device.
     batch : int
-        Examples of a run.
+        Number of examples in a run.
     flops : float
-        The arithmetic of a run.
+        FLOP of a run.
     """
 
     program: dict[str, Any]
@@ -68,7 +71,7 @@ class Given:
 
 
 class Program(Given, Workload):
-    """Run a program as its table says: its command, how its time is known, and how its result is checked."""
+    """Run a program as its table says: its command, how it is timed, and how its result is checked."""
 
     products: ClassVar = False
     allocates: ClassVar = True
@@ -90,19 +93,19 @@ class Program(Given, Workload):
         return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw the value of {seed}; the program makes all else itself."""
+        """Draw the value of {seed} in the command; the program makes all other data itself."""
         return {"seed": random.integers(2**31, size=1)}
 
     def prepare_program(self, a: Arrays, row: Any) -> None:
-        """Find the program."""
+        """Find the program's files; NotMeasurable if one is missing."""
         a.runner = Runner(self, row.threads, row.precision, int(a.seed[0]))
 
     def steps_program(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
-        """Return the one step, a run."""
+        """Return the only step, which runs the program once."""
         return {"step": a.runner.step}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the numbers of the program's file; without a file, the check is only that a run ended."""
+        """Compare the program's file with the expected one; without a file, only the end of a run is checked."""
         said, runner = self.program, seen.runner
         if runner.checksums() != runner.executables:
             raise WrongResult(f"{runner.name} was changed while it was measured")
@@ -115,7 +118,7 @@ class Program(Given, Workload):
         return {said["file"]: (found, like)}
 
     def flops(self) -> float | None:  # type: ignore[override]
-        """Return the FLOP that the table states; None where it states none."""
+        """Return the FLOP that the table states; None if it states none."""
         return float(self.given["flops"]) if "flops" in self.given else None
 
     def traffic_bytes(self) -> float:
@@ -123,12 +126,12 @@ class Program(Given, Workload):
         return 0.0
 
     def memory_bytes(self) -> float:
-        """Count nothing for this process. The table may require the memory that the program needs."""
+        """Count nothing: this process needs no memory, and the table may state what the program needs."""
         return 0.0
 
 
 class Run(NamedTuple):
-    """The output of a run, the seconds of all its CPUs, and those that its first thread waited for one, or NaN."""
+    """A run's output, its CPU seconds, and the seconds that its first thread waited for a core (NaN if unknown)."""
 
     printed: str
     cpu_seconds: float
@@ -161,11 +164,11 @@ class Runner:
         self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch], stdin=subprocess.PIPE, process_group=0
         )
-        # Closes its pipe, and waits until all has ended.
+        # Closes the leader's pipe, and waits until the leader has ended.
         self.close: Any = weakref.finalize(self, self._leader.communicate)
 
     def step(self) -> None:
-        """Run the program once, from its start to its end; ProgramFailed if it does not end well."""
+        """Run the program once, from its start to its end; ProgramFailed if it fails or takes too long."""
         if "file" in self.said:
             Path(self.scratch, self.said["file"]).unlink(missing_ok=True)
         try:
@@ -185,7 +188,7 @@ class Runner:
                     raise ProgramFailed(f"{self.name} printed more than {MOST_PRINTED / 1e6:.0f} MB")  # noqa: TRY301
                 waited = _waited_seconds(process.pid)
                 _, status, used = os.wait4(process.pid, 0)
-            except BaseException:  # before this waits for its end; it may have left the group
+            except BaseException:  # leaving the block waits for the process, which may have left the group
                 process.kill()
                 self.close()
                 raise
@@ -198,7 +201,7 @@ class Runner:
         return Run(text, used.ru_utime + used.ru_stime, waited)
 
     def own_seconds(self, steps: int, seconds: float) -> float:
-        """Return how many of the `seconds` of the last `steps` runs count: all, or those that the runs printed."""
+        """Return the time of the last `steps` runs: `seconds` or, with a time_pattern, the sum that they printed."""
         runs = list(self._runs)[-steps:]
         self._runs.clear()
         self.run_seconds = seconds / steps
@@ -216,7 +219,7 @@ class Runner:
     def happened(self) -> dict[str, Any]:
         """Return what disturbed the runs since the last call.
 
-        Page faults are their own, and a part of every run; the number of threads that ran is not known.
+        No page faults are reported: those of a program are part of each run. How many threads ran is not known.
         """
         waited, self._waited = self._waited, 0.0
         # The wait may have been in a part of the run that does not count.
@@ -258,7 +261,7 @@ def within(seconds: float, why_not: str) -> Iterator[None]:
 
 
 def environment(device: str) -> dict[str, str]:
-    """Return the environment of this process, which sets the threads, with only the row's device visible, if any."""
+    """Return this process's environment, which sets thread counts, with no device visible but the row's (CPU: none)."""
     found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     kind, _, number = device.partition(":")
     # CUDA numbers devices among those that were visible before.
@@ -269,7 +272,7 @@ def environment(device: str) -> dict[str, str]:
 
 
 def read_numbers(path: Path) -> np.ndarray:
-    """Return the numbers of a text file, between spaces, commas and line breaks; only the beginning of a large one."""
+    """Return the numbers of a text file, separated by spaces, commas or line breaks, from its first 64 MiB."""
     if path.exists() and not path.is_file():  # such as a pipe that nobody writes to
         raise ProgramFailed(f"{path.name}, which is checked, is no plain file")
     try:
@@ -281,9 +284,9 @@ def read_numbers(path: Path) -> np.ndarray:
 
 
 def _waited_seconds(pid: int) -> float:
-    """Return how long the first thread of a process that ends waited for a core; NaN where the kernel does not show it.
+    """Wait until a process ends, and return how long its first thread had waited for a core; NaN if not known.
 
-    To be called before the process's exit code is taken, after which the kernel forgets it.
+    Call this before the process's exit code is taken: then the kernel forgets the process.
     """
     if hasattr(os, "waitid"):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

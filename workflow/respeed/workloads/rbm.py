@@ -38,7 +38,7 @@ def hidden_units(x: np.ndarray, given: Arrays) -> np.ndarray:
 class _Layer(Workload):
     """A layer that learns, with arrays named as in its equations: W (V, H), b (V,), c (H,), x (B, V).
 
-    Both terms of the gradient are one product over 2 B rows, v^T h, so that W is read and written once.
+    One matrix product over 2 B rows, v^T h, gives both terms of W's gradient: an update reads and writes W once.
     """
 
     visible: int
@@ -50,9 +50,9 @@ class _Layer(Workload):
     cycled: ClassVar = ("x",)
 
     def draw(self, random: np.random.Generator, half: float) -> dict[str, Any]:
-        """Draw weights in +-half, and examples from [0, 1), as pixel intensities are.
+        """Draw weights in +-`half`, small biases, and examples from [0, 1), as pixel intensities are.
 
-        Biases usually start from 0; these are small, so that a step that left them out would not pass as correct.
+        Biases usually start from 0; here they are small values instead, so that a step without biases fails the check.
         """
         V, H, B = self.visible, self.hidden, self.batch
         return {
@@ -65,12 +65,12 @@ class _Layer(Workload):
         }
 
     def compare_changes(self, given: Arrays, seen: Arrays, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
-        """Compare the parameters' changes with r/B times v^T h, and r/B times the sums of `of_b` and `of_c`.
+        """Compare the changes of W, b and c with r/B times v^T h and r/B times the sums of `of_b` and `of_c`.
 
         Parameters
         ----------
         of_b, of_c : (rows, V), (rows, H)
-            The terms of the biases' gradients, as the step had them.
+            The terms of the biases' gradients, as the step computed them.
         """
         r = self.learning_rate / self.batch
         b, c = (
@@ -90,26 +90,26 @@ class Rbm(_Layer):
         v1 = sigmoid(s W^T + b)        h1 = sigmoid(v1 W + c)
         W += r/B (v0^T h0 - v1^T h1)   b += r/B sum(v0 - v1)   c += r/B sum(h0 - h1)
 
-    The two products of the gradient are one over 2 B rows, [v0; v1]^T [h0; -h1], so that W is read and written once.
+    One matrix product over 2 B rows, [v0; v1]^T [h0; -h1], gives W's gradient: an update reads and writes W once.
 
     Parameters
     ----------
     visible, hidden, batch : int
         V, H and B.
     learning_rate : float
-        r, for the sum over a mini-batch divided by B.
+        r, for the gradient's mean over a mini-batch.
 
     References
     ----------
     .. [1] G. Hinton, "Training products of experts by minimizing contrastive divergence", 2002.
-    .. [2] G. Hinton, "A practical guide to training restricted Boltzmann machines", 2010, section 3: what is sampled,
-       and what is a probability.
+    .. [2] G. Hinton, "A practical guide to training restricted Boltzmann machines", 2010, section 3: which units
+       are sampled, and which are probabilities.
     """
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights of a standard deviation of 0.01; add an array of draws, which h0 is compared with for a sample.
+        """Draw weights of standard deviation 0.01; add an array of draws, which h0 is compared with to sample.
 
-        v is [v0; v1], h is [h0; -h1].
+        `v` is [v0; v1], `h` is [h0; -h1].
         """
         return {**self.draw(random, 0.01 * 3**0.5), "u": Draws(self.batch, self.hidden)}
 
@@ -130,7 +130,7 @@ class Rbm(_Layer):
         a.c.add_(h.sum(0, dtype=a.c.dtype), alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two products."""
+        """Learn from one mini-batch, with one compiled pass between two matrix products."""
         B, r, v, h = self.batch, self.learning_rate / self.batch, a.v, a.h
         v0, v1, h0, h1 = v[:B], v[B:], h[:B], h[B:]
         v0[...] = a.x
@@ -156,10 +156,10 @@ class Rbm(_Layer):
         return {"W": W, "b": b, "c": c, "v": v, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples' activations, from the step's own draws, and the parameters' changes by all examples.
+        """Compare activations of some examples, given the step's draws, and changes of parameters by all examples.
 
-        A sample is drawn by the step's own h0, which is checked: a probability that is off by a rounding error may fall
-        on the other side of a draw.
+        The sample is repeated with the step's own h0, which is checked itself: an h0 computed anew, with another
+        rounding error, may fall on the other side of a draw.
         """
         B, rows, W = self.batch, checked_rows(self.batch), given.W
         sample = (seen.u[rows] < seen.h[rows]).astype(np.float64)
@@ -173,11 +173,11 @@ class Rbm(_Layer):
         }
 
     def flops(self) -> float:
-        """Count five products of 2 B V H; operations between them are not counted, as in the paper."""
+        """Count five matrix products of 2 B V H FLOP; as in the paper, operations between them are not counted."""
         return 10.0 * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W, read by four products and written by one, and each activation where it is written or read."""
+        """Count W, read by four matrix products and written by one, and activations where written or read."""
         V, H, B = self.visible, self.hidden, self.batch
         return 4.0 * (5 * V * H + B * (6 * V + 12 * H))
 
@@ -193,21 +193,21 @@ class RbmPcd(Rbm):
         k times:  v ~ Bernoulli(sigmoid(s W^T + b))    h = sigmoid(v W + c)    s ~ Bernoulli(h)
         W += r/B (v0^T h0 - v^T h)   b += r/B sum(v0 - v)   c += r/B sum(h0 - h)
 
-    The two products of the gradient are one, as in `Rbm`.
+    One matrix product gives W's gradient, as in `Rbm`.
 
     Parameters
     ----------
     visible, hidden, batch : int
         V, H and B.
     gibbs : int
-        k, the Gibbs steps.
+        k, the number of Gibbs steps.
     learning_rate : float
-        r, for the sum over a mini-batch divided by B.
+        r, for the gradient's mean over a mini-batch.
 
     References
     ----------
     .. [1] T. Tieleman, "Training restricted Boltzmann machines using approximations to the likelihood gradient", 2008.
-    .. [2] Deep Learning Tutorials, rbm.py: what is sampled, and what is a probability.
+    .. [2] Deep Learning Tutorials, rbm.py: which units are sampled, and which are probabilities.
     """
 
     gibbs: int
@@ -216,14 +216,14 @@ class RbmPcd(Rbm):
     tests: ClassVar = {"gibbs": (1, 3)}
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw the arrays of CD-1, and chains whose hidden units are 0 or 1 with the same probability."""
+        """Draw the arrays of `Rbm`, and chains whose hidden units are 0 or 1 with the same probability."""
         V, H, B = self.visible, self.hidden, self.batch
         return {
             **super().arrays(random),  # v is [v0; v], h is [h0; -h]
             "s": random.integers(0, 2, (B, H)).astype(np.float32),
-            "between": Zeros(B, H),  # s between two Gibbs steps: kept for the check, as the last one begins with it
-            "mean": Zeros(B, V),  # of v
-            "u_visible": Draws(B, V),  # what `mean` is compared with for v
+            "between": Zeros(B, H),  # s that the last Gibbs step begins with, kept for the check
+            "mean": Zeros(B, V),  # the probabilities of v
+            "u_visible": Draws(B, V),  # draws that `mean` is compared with to sample v
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -248,7 +248,7 @@ class RbmPcd(Rbm):
         a.c.add_(a.h.sum(0, dtype=a.c.dtype), alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two products."""
+        """Learn from one mini-batch, with one compiled pass between two matrix products."""
         B, r = self.batch, self.learning_rate / self.batch
         v0, v, h0, h = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
         v0[...] = a.x
@@ -284,10 +284,11 @@ class RbmPcd(Rbm):
         return {"W": W, "b": b, "c": c, "v": v, "h": h, "s": s, **of_last}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare the positive phase, the last of the Gibbs steps, and the changes of the parameters.
+        """Compare the positive phase, the last Gibbs step, and the changes of the parameters.
 
-        Each half of a Gibbs step is computed from the step's own samples before it. To repeat all k would cost as much
-        as the step, and show less: where one sample falls on the other side, the chains part.
+        Each half of the last Gibbs step is repeated from the samples that the program itself had before this half. To
+        repeat all k Gibbs steps would cost as much as the program, and show less: once one sample differs, chains
+        diverge.
         """
         B, rows, v, h = self.batch, checked_rows(self.batch), seen.v, seen.h
         begin = (given.s if self.gibbs == 1 else seen.between)[rows].astype(np.float64)
@@ -295,7 +296,7 @@ class RbmPcd(Rbm):
         return {
             "v0": (v[:B], np.asarray(given.x)),
             "h0": (h[rows], hidden_units(np.asarray(given.x)[rows], given)),
-            "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # those of JAX are unrolled
+            "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # JAX unrolls the Gibbs steps
             "mean": (mean, sigmoid(times_transposed(begin, given.W) + given.b)),
             "v": (v[B + rows], (seen.u_visible[rows] < mean).astype(np.float64)),
             "h": (h[B + rows], -hidden_units(v[B + rows], given)),
@@ -304,13 +305,13 @@ class RbmPcd(Rbm):
         }
 
     def flops(self) -> float:
-        """Count 1 + 2 k products and the two of the gradient; drawing is not counted."""
+        """Count the matrix products: 1 for h0, 2 k for the chains, 2 for the gradient; drawing is not counted."""
         return 2.0 * (3 + 2 * self.gibbs) * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W, read by every product and written by one, and both layers' units where written and read.
+        """Count W, read by every matrix product and written by one, and the units where written and read.
 
-        In each Gibbs step both layers' probabilities and samples are written, and the samples read.
+        In each Gibbs step, probabilities and samples of visible and hidden units are written, and the samples read.
         """
         V, H, B, k = self.visible, self.hidden, self.batch, self.gibbs
         return 4.0 * ((3 + 2 * k) * V * H + B * (4 * V + 4 * H + k * 3 * (V + H)))
@@ -318,7 +319,7 @@ class RbmPcd(Rbm):
 
 @dataclass(frozen=True, kw_only=True)
 class RbmUp(Workload):
-    """Compute hidden probabilities of a mini-batch, which a layer of a deep belief network hands to the next.
+    """Compute a mini-batch's hidden probabilities, which a layer of a deep belief network hands to the next layer.
 
     ::
 
@@ -335,7 +336,7 @@ class RbmUp(Workload):
     batch: int
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which leaves no unit saturated."""
+        """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which saturate no unit."""
         V, H, B, half = self.visible, self.hidden, self.batch, 1.5 * (3.0 / self.visible) ** 0.5
         return {
             "x": Drawn(random, (B, V)),
@@ -345,28 +346,28 @@ class RbmUp(Workload):
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Hand up one mini-batch."""
+        """Compute the hidden probabilities of one mini-batch."""
         import torch
 
         torch.addmm(a.c, a.x, a.W, out=a.h).sigmoid_()
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Hand up one mini-batch."""
+        """Compute the hidden probabilities of one mini-batch."""
         add_sigmoid(gemm(a.x, a.W, out=a.h), a.c)
 
     def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
-        """Hand up one mini-batch."""
+        """Compute the hidden probabilities of one mini-batch."""
         import jax
 
         return {"h": jax.nn.sigmoid(a.x @ a.W + a.c)}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples."""
+        """Compare the hidden probabilities of some examples."""
         rows = checked_rows(self.batch)
         return {"h": (seen.h[rows], hidden_units(np.asarray(given.x)[rows], given))}
 
     def flops(self) -> float:
-        """Count one product."""
+        """Count one matrix product of 2 B V H FLOP."""
         return 2.0 * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
@@ -386,9 +387,9 @@ class Autoencoder(_Layer):
         d = x - z                          e = (d W) y (1 - y)
         W += r/B (x~^T e + d^T y)          b += r/B sum(d)          c += r/B sum(e)
 
-    -d is the gradient of the cross-entropy before the sigmoid of z, -e that before the sigmoid of y. The two products
-    of the gradient, one for each place of the tied W, are one over 2 B rows, [x~; d]^T [e; y], so that W is read and
-    written once.
+    The cross-entropy's gradient with respect to y W^T + b is -d; with respect to x~ W + c it is -e. One matrix product
+    over 2 B rows, [x~; d]^T [e; y], gives both terms of W's gradient, one for each use of W: an update reads and
+    writes W once.
 
     Parameters
     ----------
@@ -397,10 +398,10 @@ class Autoencoder(_Layer):
     corruption : float
         p.
     learning_rate : float
-        r, for the sum over a mini-batch divided by B.
+        r, for the gradient's mean over a mini-batch.
     cost : {"", "computed"}
-        Whether a step gives each example's cross-entropy -sum(x log z + (1 - x) log(1 - z)), which learning does not
-        need.
+        Whether a step also computes each example's cross-entropy, -sum(x log z + (1 - x) log(1 - z)), which learning
+        does not need.
 
     References
     ----------
@@ -411,9 +412,9 @@ class Autoencoder(_Layer):
     cost: Literal["", "computed"] = ""
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw weights as is usual for sigmoids; add an array of draws, which p is compared with, and one of costs.
+        """Draw weights as is usual for sigmoids; add arrays of draws, to be compared with p, and of costs if computed.
 
-        v is [x~; d], h is [e; y].
+        `v` is [x~; d], `h` is [e; y].
         """
         given = self.draw(random, 4 * (6.0 / (self.visible + self.hidden)) ** 0.5)
         return {**given, "u": Draws(self.batch, self.visible), **({"costs": Zeros(self.batch)} if self.cost else {})}
@@ -431,7 +432,7 @@ class Autoencoder(_Layer):
         if self.cost and row.in_pieces:  # torch's own logarithms take several times as long
             sigmoid_error(d.numpy(), x.numpy(), a.costs.numpy())
         else:
-            if self.cost:  # log(1 + exp z) - x z, which is as exact where a probability is all but 1
+            if self.cost:  # log(1 + exp z) - x z, which stays exact where a probability is almost 1
                 losses = torch.nn.functional.softplus(d, threshold=40).addcmul_(x, d, value=-1.0)
                 torch.sum(losses, 1, out=a.costs)
             torch.sub(x, d.sigmoid_(), out=d)
@@ -442,7 +443,7 @@ class Autoencoder(_Layer):
         a.b.add_(d.sum(0, dtype=a.b.dtype), alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two products."""
+        """Learn from one mini-batch, with one compiled pass between two matrix products."""
         B, r, x = self.batch, self.learning_rate / self.batch, a.x
         corrupted, d, e, y = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
         mask(corrupted, x, row.uniform(a.u), self.corruption)
@@ -460,9 +461,9 @@ class Autoencoder(_Layer):
         a.b += r * d.sum(0)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples, from the step's own draws, and the changes of parameters by all examples.
+        """Compare arrays of some examples, given the step's draws, and changes of parameters by all examples.
 
-        Each array is computed from the step's own arrays before it: in bf16 the errors of a chain of them would add up.
+        Each array is computed from the step's own arrays before it: in bf16, errors would add up from array to array.
         """
         B, rows, W = self.batch, checked_rows(self.batch), given.W
         x, v, h = np.asarray(given.x, np.float64), seen.v, seen.h
@@ -480,13 +481,14 @@ class Autoencoder(_Layer):
         }
 
     def flops(self) -> float:
-        """Count five products of 2 B V H."""
+        """Count five matrix products of 2 B V H FLOP."""
         return 10.0 * self.batch * self.visible * self.hidden
 
     def traffic_bytes(self) -> float:
-        """Count W, read by four products and written by one, and the arrays between the products.
+        """Count W, read by four matrix products and written by one, and the arrays between the matrix products.
 
-        x is read twice; x~, d and e are written, and read twice or once; y is written, and read three times.
+        x is read twice; x~ and d are written, and read twice; e is written, and read once; y is written, and read three
+        times.
         """
         V, H, B = self.visible, self.hidden, self.batch
         return 4.0 * (5 * V * H + B * (8 * V + 6 * H))

@@ -1,4 +1,4 @@
-"""SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many a course on GPUs."""
+"""SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from respeed.workloads.arrays import Drawn
 
 @dataclass(frozen=True, kw_only=True)
 class Saxpy(Workload):
-    """Compute y <- alpha x + y, vectors of `length` elements. y grows, until a step adds less than its last digit."""
+    """Compute y <- alpha x + y, vectors of `length` elements. y grows until alpha x is less than its last digit."""
 
     length: int
     alpha: float = 0.5
@@ -30,7 +30,7 @@ class Saxpy(Workload):
         a.y.add_(a.x, alpha=self.alpha)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Add by a compiled pass: NumPy would write alpha x to memory first."""
+        """Add by one compiled loop: NumPy would write alpha x to memory first."""
         add_scaled(a.y, a.x, self.alpha)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -39,9 +39,9 @@ class Saxpy(Workload):
         return {"y": (seen.y, self.alpha * x + y)}
 
     def flops(self) -> float:
-        """Count a multiplication and an addition an element."""
+        """Count a multiplication and an addition for each element."""
         return 2.0 * self.length
 
     def traffic_bytes(self) -> float:
-        """Count x and y read, and y written."""
+        """Count reads of x and y, and writes of y."""
         return 12.0 * self.length

@@ -1,4 +1,4 @@
-"""Sorting of numbers: work that is all comparisons, exchanges and memory."""
+"""Sorting of numbers: only comparisons, exchanges and memory access."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,19 +11,19 @@ from respeed.workloads.arrays import Drawn, Zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Sort(Workload):
-    """Sort numbers in ascending order; they stay as they were, and are written elsewhere in order.
+    """Sort numbers in ascending order into another array; the given array does not change.
 
     Parameters
     ----------
     batch : int
-        How many numbers.
+        How many numbers are sorted.
     """
 
     batch: int
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # The library takes memory of its own, which no graph holds.
+    # The library allocates memory by itself, which a graph cannot keep.
     allocates: ClassVar = True
     one_thread: ClassVar = ("numpy",)
     captured = False
@@ -33,7 +33,7 @@ class Sort(Workload):
         return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Allocate the numbers' old places, which torch.sort writes in any case."""
+        """Allocate an array for the numbers' original indices, which `torch.sort` always writes."""
         import torch
 
         a.places = torch.zeros(self.batch, dtype=torch.int64, device=row.device)
@@ -57,9 +57,9 @@ class Sort(Workload):
         """Count nothing: nothing is added or multiplied."""
 
     def traffic_bytes(self) -> float:
-        """Count each number, read and written."""
+        """Count a read and a write of each number."""
         return 8.0 * self.batch
 
     def memory_bytes(self) -> float:
-        """Count the given numbers, the sorted ones, and the index that each had (8 bytes)."""
+        """Count the given numbers, the sorted numbers, and the original index of each (8 bytes)."""
         return 16.0 * self.batch

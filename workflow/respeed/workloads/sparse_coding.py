@@ -1,11 +1,12 @@
-"""Sparse coding: one problem, and four algorithms for it, each in two parts that are timed apart.
+"""Sparse coding: one problem, and four algorithms for it, each in two parts that are timed separately.
 
-For examples X (m, k), a patch of natural images a row, find bases B (n, k), a basis a row, and coefficients S (m, n)::
+For examples X (m, k), find bases B (n, k) and coefficients S (m, n). A row is an example, which is a patch of a
+photograph, a basis b_j, or the coefficients of an example::
 
     min over S, B of 1/2 ||X - S B||^2 + gamma ||S||_1        every ||b_j|| <= 1
 
-A step solves for the coefficients of a batch with the bases as they are, and then for the bases with these
-coefficients. With G = B B^T, A = S^T S and C = S^T X, no algorithm needs more than these products.
+A step solves for the coefficients of a batch with the bases fixed, and then for the bases with these coefficients
+fixed. The algorithms work on the matrix products X B^T and G = B B^T, and then on A = S^T S and C = S^T X.
 """
 
 import functools
@@ -40,24 +41,24 @@ if TYPE_CHECKING:
 DATA_SEED = 2009
 # The share of nonzero coefficients may be off by 0.2 points, or by 12 coefficients where there are few.
 SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
-# A coefficient below this share of the penalty counts as zero: an algorithm of partial steps leaves a small rest of a
-# coefficient that goes to zero.
+# A coefficient below this share of the penalty counts as zero: an algorithm of partial steps may leave a small
+# remainder of a coefficient that goes to zero.
 NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SparseCoding(Workload):
-    """The problem, its data, and the check of what every algorithm finds.
+    """The problem, its data, and the check of every algorithm's result.
 
     Parameters
     ----------
     bases, side : int
-        Number of bases (n), and pixels on a side of a patch (k = side^2).
+        The number of bases (n), and of pixels on a side of a patch (k = side^2).
     patches, batch : int
-        Patches of a pass, and of a batch (m).
+        The number of patches in a pass, and in a batch (m).
     timed : int
-        Examples of a batch whose coefficients are solved for; their time counts batch / timed times. The others have
-        coefficients from the start, so that the bases are always solved for with a whole batch.
+        The number of a batch's examples whose coefficients are solved for; their time counts batch / timed times. The
+        other examples have coefficients from the start, so that the bases are always solved for with a full batch.
     penalty : float
         gamma.
     nonzero : float
@@ -84,10 +85,10 @@ class _SparseCoding(Workload):
     excess: ClassVar[float] = 0.0
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Cut patches from photographs; other patches are the bases to begin with.
+        """Cut examples from photographs, and other patches as the first bases.
 
-        They are the same in every round, since the penalty was found on them, but for their signs: the work is the
-        same, mirrored, and the result of an earlier round would be wrong.
+        Both are the same in every round, since the penalty was found on them, but the examples' signs are drawn anew:
+        the work stays the same, and the result of an earlier round would be wrong.
         """
         n, k = self.bases, self.side**2
         x, bases, gram, coefficients = _problem(n, self.side, self.patches, self.batch, self.timed, self.penalty)
@@ -104,7 +105,7 @@ class _SparseCoding(Workload):
         }
 
     def numpy_bases(self, a: Arrays, row: Row) -> None:
-        """Solve for the bases with the coefficients of the whole batch."""
+        """Solve for the bases, given the coefficients of the full batch."""
         S, B = a.coefficients, a.new_bases
         gemm(S.T, S, out=a.second)
         gemm(S.T, a.x, out=a.cross)
@@ -116,7 +117,7 @@ class _SparseCoding(Workload):
         raise NotImplementedError
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some objectives with the optimum, the nonzero share with `nonzero`, products with float64."""
+        """Compare some objectives with the optimum, the nonzero share with `nonzero`, matrix products with float64."""
         S, B, rows = seen.coefficients, seen.new_bases, checked_rows(self.timed)
         x, bases, s = (np.asarray(array, np.float64) for array in (given.x[rows], given.bases, S[rows]))
         found = objective(x, bases, s, self.penalty)
@@ -133,26 +134,27 @@ class _SparseCoding(Workload):
         }
 
     def parts(self) -> Mapping[str, float]:
-        """Return the weight of each part: coefficients are solved for as often as it takes for a batch."""
+        """Return each part's weight: the time of the timed examples' coefficients is scaled to a full batch."""
         return {"coefficients": self.batch / self.timed, "bases": 1.0}
 
     def flops(self) -> None:
-        """Count nothing: the arithmetic depends on how many coefficients the examples need."""
+        """Count nothing: the FLOP depend on how many coefficients the examples need."""
 
     def traffic_bytes(self) -> float:
-        """Count examples, coefficients, bases and square matrices once each: the least of any algorithm."""
+        """Count examples, coefficients, old and new bases and Gram matrices once each: the least of any algorithm."""
         n, k, m = self.bases, self.side**2, self.batch
         return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
 
 
-# The algorithms of one sparsity run in random order: their common problem is set up once.
+# The algorithms run in random order: the problem that they share at one sparsity is set up once.
 @functools.lru_cache(maxsize=4)
 def _problem(
     n: int, side: int, patches: int, batch: int, timed: int, penalty: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return batches of patches (batches, m, k), bases, their Gram matrix, and the coefficients (m, n) for them.
+    """Return batches of patches (batches, m, k), bases, their Gram matrix, and coefficients (m, n) or None.
 
-    Examples that are timed come first, with coefficients of 0; if all are timed, there are no coefficients.
+    If all examples are timed, there are no coefficients. If only some are timed, there is one batch, in which the timed
+    examples come first, with coefficients of 0.
     """
     drawn = natural_patches(n + patches, side, DATA_SEED)
     bases, x = drawn[:n], drawn[n:]
@@ -174,23 +176,24 @@ def _problem(
 
 LENGTHS = (3.0, 1.0, 0.1, 0.03, 0.01)
 MAX_ITERATIONS = 150
-# Iterations between two tests of whether any example goes on: the host has to wait for a GPU.
+# Iterations between two tests of whether any example is not done: each time, the host has to wait for a GPU.
 ASK_EVERY = 10
-# Examples that are done are left out as soon as no more than this share goes on.
+# Examples that are done are removed when the share of the others is at most this.
 CLOSE_RANKS = 0.9
-# An even number, so that the last one ends in `new_bases`.
+# An even number, so that the last step writes to `new_bases`.
 BASIS_STEPS = 30
 
 
 class _Operations(NamedTuple):
-    """The operations of an iteration in a framework; `kernels.sparse` defines the first two.
+    """The operations of an iteration in a framework; `kernels.sparse` describes the first two.
 
     Attributes
     ----------
     take_step, search : callable
-        The functions that find the direction d of every example, and that move along it.
+        The functions that find the direction d of every example, and that move the example along d.
     multiply, where, take : callable
-        A product, ``(a, b, out=)``; the places that are not 0; and some rows of an array, ``(array, places, out=)``.
+        The functions that multiply matrices, ``(a, b, out=)``, that return the indices of nonzero elements, and that
+        copy the rows with these indices, ``(array, indices, out=)``.
     """
 
     take_step: Callable[..., None]
@@ -204,34 +207,35 @@ class _Operations(NamedTuple):
 class SparseParallel(_SparseCoding):
     """Sparse coding as on the paper's GPU: all examples and all coefficients of a batch at once.
 
-    Coefficients, from S = 0, at most 150 times. With the rest Q = X B^T - S G, every coordinate goes to
-    its own minimum with the others fixed, and each example a part of that way::
+    Coefficients: at most 150 iterations from S = 0. With Q = X B^T - S G, each coordinate's minimum s*_j with the other
+    coordinates fixed is found, and each example moves along d, the way to s*, by a length t::
 
         s*_j = soft(Q_j + G_jj s_j, gamma) / G_jj        d = s* - s        soft(z, p) = sign(z) max(|z| - p, 0)
-        s += t d     Q -= t d G                          t: the first of 3, 1, 0.1, 0.03, 0.01 that lowers enough
+        s += t d     Q -= t d G                          t: the first of 3, 1, 0.1, 0.03, 0.01 to lower enough
 
-    An example is done when no length lowers its objective by a share of 1e-6. The product d G has 2 m n^2 FLOP.
+    An example is done when no length lowers its objective by more than a share of 1e-6. The matrix product d G has
+    2 m n^2 FLOP.
 
-    Bases, 30 projected-gradient steps t = 0, 1, ..., P scaling what is longer than 1 back to it, 2 n^2 k FLOP each::
+    Bases: 30 projected-gradient steps t = 0, 1, ... of 2 n^2 k FLOP each. P scales a basis longer than 1 to norm 1::
 
         B <- P(B - r_t (A B - C))        r_t = 0.04 * 10 / (10 + t)
 
     References
     ----------
-    .. [1] The authors' code, see `SparsePublished`, and the paper's file for how sure that is.
+    .. [1] The authors' code (see `SparsePublished`); the paper's file says how sure it is that this is their code.
     """
 
-    # The coefficients are not captured: the host waits to learn whether any example goes on.
+    # The coefficients are not captured: the host waits to learn whether any example is not done.
     captured = ("bases",)
     # One example in a thousand stops more than 1 % above its optimum, at most 2 %.
     excess: ClassVar = 0.05
-    # The length of the first gradient step; and how much a line search must lower, as shares of the objective and of
-    # gamma ||s||_1.
+    # The length of the first gradient step; and by how much a line search must lower the objective, as shares of the
+    # objective and of gamma ||s||_1.
     rate: ClassVar = 0.04
     shares: ClassVar = (1e-6, 0.0)
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Add arrays for the values of an iteration for each example, and for two gradient steps."""
+        """Add arrays for the examples' values in an iteration, and for the gradient steps."""
         n, k, m = self.bases, self.side**2, self.timed
         room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
         steps = {"previous": Zeros(n, k), "product": Zeros(n, k), "norms": Zeros(n, 1)}
@@ -260,14 +264,14 @@ class SparseParallel(_SparseCoding):
         self._descend(a, by, objective, np.ones_like(objective), np.arange(len(x)))
 
     def _descend(self, a: Arrays, by: "_Operations", objective: Any, active: Any, rows: Any) -> None:
-        """Go on from S = 0 until all examples are done.
+        """Iterate from S = 0 until all examples are done, at most 150 times.
 
         Parameters
         ----------
         by : _Operations
             The operations of a framework.
         objective, active, rows : (m,)
-            The objective of each example that is left; 1 if it goes on; and its row in S.
+            For each example that is not removed yet: its objective; 0 if it is done, else 1; and its row in S.
         """
         S, Q, s, d, moved = a.coefficients, a.left, a.found, a.direction, a.moved  # (m, n)
         diagonal = 1.0 * a.gram.diagonal()  # a copy, whose elements are neighbours
@@ -282,14 +286,14 @@ class SparseParallel(_SparseCoding):
                     break
                 if count <= CLOSE_RANKS * len(rows):
                     S[rows] = s
-                    # Examples that go on move to the first rows of the arrays that are free until the next iteration.
+                    # Examples not done move to the first rows of the arrays that are free until the next iteration.
                     Q, moved = by.take(Q, on, out=moved[:count]), Q[:count]
                     s, d = by.take(s, on, out=d[:count]), s[:count]
                     objective, active, rows = objective[on], active[on], rows[on]
         S[rows] = s
 
     def torch_bases(self, a: Arrays, row: Row) -> None:
-        """Solve for the bases with the coefficients of the batch, on a CPU or a GPU."""
+        """Solve for the bases, given the coefficients of the batch, on a CPU or a GPU."""
         import torch
 
         S, A, C = a.coefficients, a.second, a.cross
@@ -306,16 +310,16 @@ class SparseParallel(_SparseCoding):
             gradient_step(after, B, gemm(a.second, B, out=a.product), a.cross, r)
 
     def _basis_steps(self, a: Arrays) -> Iterator[tuple[float, Any, Any]]:
-        """Yield the gradient steps: the length of each, the bases that it starts from, and the array it writes to."""
+        """Yield for each gradient step its length, the bases that it starts from, and the array that it writes to."""
         places = [a.bases, *(a.previous, a.new_bases) * (BASIS_STEPS // 2)]
         for t, (before, after) in enumerate(pairwise(places)):
             yield self.rate * 10 / (10 + t), before, after
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add the change of some bases in the last gradient step, from the bases before it.
+        """Add the change of some bases in the last gradient step.
 
-        The change is small beside the bases, and rounded as these are: its error is divided by at least a hundredth of
-        them.
+        The change is much smaller than the bases but rounded as they are: its error is divided by at least a hundredth
+        of the bases' largest element.
         """
         rows, previous = checked_rows(self.bases), seen.previous.astype(np.float64)
         r = self.rate * 10 / (9 + BASIS_STEPS)
@@ -327,7 +331,7 @@ class SparseParallel(_SparseCoding):
 
 
 def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return the coordinate step and the line search of `kernels.sparse` for the device of `x`."""
+    """Return the coordinate step and the line search, as in `kernels.sparse`, for the device of `x`."""
     if x.is_cpu:
         return _on_memory_of(coordinate_step), _on_memory_of(line_search)
     if row.fused:
@@ -338,7 +342,7 @@ def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., N
 
 
 def _on_memory_of(compiled: Callable[..., None]) -> Callable[..., None]:
-    """Return a compiled pass that takes tensors of a CPU."""
+    """Return a function that calls a compiled pass with CPU tensors."""
     return lambda *given: compiled(*(each.numpy() if hasattr(each, "numpy") else each for each in given))
 
 
@@ -363,7 +367,7 @@ def _torch_line_search(
     after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
     change = lengths * (lengths / 2 * curve - slope) + penalty * (after - norm)
     lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (active[:, None] > 0)
-    taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first that lowers, for they descend; or 0
+    taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first length that lowers is the largest; or 0
     s.addcmul_(direction, taken)
     left.addcmul_(moved, taken, value=-1.0)
     objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
@@ -372,20 +376,21 @@ def _torch_line_search(
 
 @dataclass(frozen=True, kw_only=True)
 class SparsePublished(SparseParallel):
-    """Sparse coding as the program of the paper's authors does it, with better products.
+    """Sparse coding as the program of the paper's authors does it, with faster matrix products.
 
-    As above, but bases are random at first: uniform in -0.5 to 0.5, without their mean, of norm 1; an example is done
-    when no length lowers its objective by a share of 1e-6 of gamma ||s||_1; and the gradient is that of
-    ||X - S B||^2, twice ours. The other work of their program changes no number: Q anew in each iteration, a second
-    product of 2 m n^2 FLOP; G and B X by its own kernels; a call for each norm; the objective after each batch.
+    As in `SparseParallel`, but the first bases are random: uniform in -0.5 to 0.5, less their mean, scaled to norm 1;
+    an example is done when no length lowers its objective by more than 1e-6 gamma ||s||_1; and the gradient is that of
+    ||X - S B||^2, twice that of `SparseParallel`. The authors' program does more, which changes no result and is left
+    out: it computes Q anew in each iteration, by a second matrix product of 2 m n^2 FLOP, G and B X by its own kernels,
+    each norm by a call, and the objective after each batch.
 
-    The first batch is coded in a few iterations, those after it, with bases that have begun to look like patches, in
-    many times as many: all batches of a pass are timed.
+    The first batch needs few iterations. Later batches need many times as many, since the bases have begun to look like
+    patches: all batches of a pass are timed.
 
     Parameters
     ----------
     norm : float
-        The norm of a patch, on which the length of a gradient step depends.
+        The norm of every patch, on which the lengths of the gradient steps depend.
 
     References
     ----------
@@ -399,14 +404,14 @@ class SparsePublished(SparseParallel):
         "bases": (32, 181), "side": (6, 13), "patches": (64, 326), "batch": (32, 163), "timed": (32, 163),
         "penalty": (1.5, 1.5), "nonzero": (0.2539, 0.0684), "norm": (10, 10),
     }  # fmt: skip
-    # A pass takes seconds on a CPU: one row there, by the library that the GPU's row is computed with.
+    # A pass takes seconds on a CPU: it has only one row there, with the framework of the GPU's row.
     frameworks: ClassVar = ("torch",)
     whole_pass = True
     rate: ClassVar = 0.08
     shares: ClassVar = (0.0, 1e-6)
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Draw bases, scale the patches, and add room for the bases that the last batch is coded with."""
+        """Draw bases, scale the patches, and add an array for the bases that the last batch is coded with."""
         given = super().arrays(random)
         bases = np.random.default_rng(DATA_SEED).random(given["bases"].shape, np.float32) - np.float32(0.5)
         bases -= bases.mean(axis=1, keepdims=True)
@@ -415,17 +420,17 @@ class SparsePublished(SparseParallel):
         return {**given, "x": x, "bases": bases, "gram": bases @ bases.T, "coded_with": Zeros(*bases.shape)}
 
     def torch_coefficients(self, a: Arrays, row: Row) -> None:
-        """Solve for the coefficients, and keep the bases for the check: the next batch has others."""
+        """Solve for the coefficients, and keep the bases for the check, since the next batch has other bases."""
         a.coded_with.copy_(a.bases)
         super().torch_coefficients(a, row)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Check the last batch, by the bases that it was coded with."""
+        """Check the last batch, given the bases that it was coded with."""
         pairs = super().check(Arrays(**{**vars(given), "bases": seen.coded_with}), seen)
-        return {name: pair for name, pair in pairs.items() if name != "gram"}  # which is that of the first batch
+        return {name: pair for name, pair in pairs.items() if name != "gram"}  # G of the first batch
 
     def parts(self) -> Mapping[str, float]:
-        """Return the weight of each part of each batch, its share of the pass: a step of the table is one batch."""
+        """Return each part's weight for each batch, 1 / batches: a step of the table is the mean batch of a pass."""
         batches = self.patches // self.batch
         names = [f"{part} {number}" for number in range(1, batches + 1) for part in ("coefficients", "bases")]
         return dict.fromkeys(names, 1 / batches)
@@ -436,13 +441,13 @@ class SparsePublished(SparseParallel):
 
 @dataclass(frozen=True, kw_only=True)
 class _OneByOne(_SparseCoding):
-    """Sparse coding that solves for the coefficients example by example, threads taking examples in turn."""
+    """Sparse coding where each thread solves for the coefficients of one example after another."""
 
     # A compiled function of `kernels.sparse`.
     solver: ClassVar[Callable[..., None]]
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Add room for the correlations X B^T (m, n)."""
+        """Add an array for the correlations X B^T (m, n)."""
         return {**super().arrays(random), "correlations": Zeros(self.timed, self.bases)}
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
@@ -455,10 +460,10 @@ class _OneByOne(_SparseCoding):
         self.solver(a.coefficients[: self.timed], a.gram, correlations, self.penalty, a.workspaces)
 
 
-# A Lagrange dual is solved when the norms of bases miss 1 by at most this.
+# A Lagrange dual is solved when the squared norms of bases whose multipliers are free miss 1 by at most this.
 SETTLED = 1e-5
 MAX_NEWTON = 30
-# Keeps a basis that no example uses from making A + L singular.
+# These keep A + L and the Hessian from being singular where no example uses a basis.
 FLOOR = 1e-5
 RIDGE = 1e-5
 
@@ -467,8 +472,8 @@ RIDGE = 1e-5
 class SparseFeatureSign(_OneByOne):
     """Sparse coding as on the paper's CPU: feature-sign search, and the Lagrange dual for the bases.
 
-    With multipliers L = diag(l), l >= 0, for the norms, the bases are B(l) = (A + L)^-1 C, and l maximises the concave
-    dual, by Newton's method on those l that are not held at 0::
+    With multipliers l >= 0 of the norms and L = diag(l), the bases are B(l) = (A + L)^-1 C. Newton's method maximises
+    the concave dual D over the multipliers that are above a floor of 1e-5 or whose bases are longer than 1::
 
         D(l) = -1/2 tr(C^T (A + L)^-1 C) - 1/2 sum(l)
         dD/dl_j = (||b_j||^2 - 1) / 2        Hessian = -(A + L)^-1 o (B B^T), elementwise
@@ -483,11 +488,11 @@ class SparseFeatureSign(_OneByOne):
     allocates: ClassVar = True
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Add room for the multipliers l (n,)."""
+        """Add an array for the multipliers l (n,)."""
         return {**super().arrays(random), "multipliers": Zeros(self.bases)}
 
     def improve_bases(self, a: Arrays) -> None:
-        """Maximise the dual from multipliers of 1."""
+        """Maximise the dual, starting from multipliers of 1."""
         A, C, multipliers = a.second, np.asfortranarray(a.cross), a.multipliers
         multipliers.fill(1)
         for _ in range(MAX_NEWTON):
@@ -505,7 +510,7 @@ class SparseFeatureSign(_OneByOne):
         a.new_bases[...] = B
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add the conditions of the optimum: (A + L) B = C, and norm 1 wherever a multiplier is not 0."""
+        """Add the optimum's conditions: (A + L) B = C; norm 1 where a multiplier is above the floor, else at most 1."""
         B, norms = seen.new_bases, np.linalg.norm(seen.new_bases, axis=1)
         return {
             **super().check(given, seen),
@@ -515,7 +520,7 @@ class SparseFeatureSign(_OneByOne):
 
 
 def _solve_for_bases(A: np.ndarray, C: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper Cholesky factor of A + L, and B = (A + L)^-1 C, both column by column as LAPACK has them."""
+    """Return the upper Cholesky factor of A + L, and B = (A + L)^-1 C, both in LAPACK's column-major order."""
     system = A.copy().T  # symmetric: the transpose has LAPACK's order, and is not copied once more
     np.einsum("ii->i", system)[:] += multipliers
     factor, failed = spotrf(system, lower=False, overwrite_a=True, clean=False)
@@ -525,10 +530,10 @@ def _solve_for_bases(A: np.ndarray, C: np.ndarray, multipliers: np.ndarray) -> t
 
 
 def _newton_step(factor: np.ndarray, B: np.ndarray, norms: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Return the step of the multipliers, 0 for those that are not free. Overwrites `factor`."""
+    """Return the Newton step of the multipliers, 0 for multipliers that are not free; overwrite `factor`."""
     inverse, _ = spotri(factor, lower=False, overwrite_c=True)  # its upper triangle
     chosen = np.flatnonzero(free)
-    # The lower triangle of the transpose, row by row, which is again the upper one column by column.
+    # The lower triangle of the transpose in row-major order: the upper triangle in column-major order.
     hessian = gemm(B, B.T, out=np.empty(inverse.shape, inverse.dtype))
     hessian *= inverse.T
     hessian = hessian[np.ix_(chosen, chosen)].T
@@ -543,7 +548,7 @@ def _newton_step(factor: np.ndarray, B: np.ndarray, norms: np.ndarray, free: np.
 
 
 SWEEPS = 2
-# Bases whose gradients are one product.
+# The number of bases whose gradients are one matrix product.
 BLOCK = 64
 
 
@@ -551,12 +556,12 @@ BLOCK = 64
 class SparseDescent(_OneByOne):
     """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
 
-    Coefficients by coordinate descent over a working set. Bases by block coordinate descent, twice over all: each in
-    turn goes to its own minimum with the others fixed::
+    Coefficients are found by coordinate descent over a working set, bases by block coordinate descent: twice, one basis
+    after another goes to its own minimum with the others fixed::
 
-        b_j <- P(b_j - (A B - C)_j / A_jj)        P scales what is longer than 1 back to it
+        b_j <- P(b_j - (A B - C)_j / A_jj)        P scales a basis longer than 1 to norm 1
 
-    That leaves the objective near the Lagrange dual's, far below where the paper's 30 gradient steps leave it.
+    The objective is then near that of the Lagrange dual, and far below that of the paper's 30 gradient steps.
 
     References
     ----------
@@ -567,12 +572,12 @@ class SparseDescent(_OneByOne):
     solver = staticmethod(coordinate_descent)
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
-        """Add room for the gradient of a block of bases and its changes."""
+        """Add arrays for the gradient and the changes of a block of bases."""
         block = min(BLOCK, self.bases), self.side**2
         return {**super().arrays(random), "gradient": Zeros(*block), "change": Zeros(*block)}
 
     def improve_bases(self, a: Arrays) -> None:
-        """Go twice over all bases; the gradient of a block is updated with each change within it."""
+        """Go twice over all bases; a block's gradient is updated with the change of each basis in the block."""
         A, C, B = a.second, a.cross, a.new_bases
         B[...] = a.bases
         for first in SWEEPS * list(range(0, len(B), BLOCK)):
@@ -582,7 +587,7 @@ class SparseDescent(_OneByOne):
             descend_bases(B, gemm(A[block], B, out=gradient, beta=-1.0), A, first, a.change)  # A B - C
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Add the last basis, which is at its minimum with the others as they were left."""
+        """Add the last basis, which must be at its minimum with the other bases fixed at their final values."""
         weights, B = seen.second[-1].astype(np.float64), seen.new_bases.astype(np.float64)
         best = B[-1]
         if weights[-1] > 0:
@@ -596,7 +601,7 @@ class SparseDescent(_OneByOne):
 # A solution whose duality gap is at most this share of its objective is the optimum, as far as fp32 can tell.
 GAP = 1e-8
 MAX_ROUNDS = 100
-# So small that its square is nothing beside the objective, and so large that its inverse costs few digits of it.
+# So small that its square is negligible in the objective, and so large that its inverse costs the objective few digits.
 TINY = 1e-6
 
 
@@ -607,9 +612,10 @@ def objective(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -
 
 
 def duality_gap(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
-    """Compute how far the objective of every example can be above the optimum, at most (m,).
+    """Compute an upper bound of how far each example's objective is above the optimum (m,).
 
-    For every v with |B v| <= gamma, 1/2 ||x||^2 - 1/2 ||x - v||^2 is a lower bound; v is the rest x - s B, scaled.
+    For every v with |B v| <= gamma, 1/2 ||x||^2 - 1/2 ||x - v||^2 is a lower bound of the optimum. v is the residual
+    x - s B, scaled down to meet this condition.
     """
     rest = x - s @ bases
     largest = np.abs(rest @ bases.T).max(axis=1, keepdims=True)
@@ -619,9 +625,9 @@ def duality_gap(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float)
 
 
 def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
-    """Return the minimisers (m, n), each with its duality gap closed; NaN for an example where that failed.
+    """Return the minimisers (m, n), each proved by its duality gap; NaN for an example without that proof.
 
-    `start` only shortens the way: whatever it is, the gap proves the result.
+    `start` (m, n) only saves rounds: the gap proves the result for any `start`.
     """
     found = np.stack([_solve_lasso(one, bases, s, penalty) for one, s in zip(x, start, strict=True)])
     gap = duality_gap(x, bases, found, penalty)
@@ -630,9 +636,10 @@ def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float)
 
 
 def _solve_lasso(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
-    """Minimise over the coordinates whose signs are known; those that violate their condition join, until none does.
+    """Minimise over the coordinates of known sign; coordinates that violate their condition join, until none does.
 
-    With signs in the rows of B, that is a problem of nonnegative least squares with one more row, t times ones::
+    With each row of B times its coordinate's sign, this is a nonnegative least-squares problem in z = |s|, with one
+    more equation, whose coefficients are all a small t::
 
         1/2 ||x - z B||^2 + 1/2 (-gamma/t - t sum(z))^2 = 1/2 ||x - z B||^2 + gamma sum(z) + t^2/2 sum(z)^2 + constant
     """

@@ -1,4 +1,4 @@
-"""The product of a sparse matrix and a vector: memory is read at places that the matrix lists."""
+"""The product of a sparse matrix and a vector: the vector is read at indices that the matrix lists."""
 
 import warnings
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Spmv(Workload):
     rows : int
         n.
     nonzero : int
-        Entries of each row that are not 0; one in each of so many equal parts of the row, at a random place.
+        Nonzero entries of each row. The row is divided into so many equal parts, with one entry at random in each.
     """
 
     rows: int
@@ -28,7 +28,7 @@ class Spmv(Workload):
 
     precisions: ClassVar = ("fp32", "fp64")
     products: ClassVar = False
-    # The library takes memory of its own, which no graph holds.
+    # The library allocates memory by itself, which a graph cannot keep.
     allocates: ClassVar = True
     one_thread: ClassVar = ("numpy",)
     captured = False
@@ -48,7 +48,7 @@ class Spmv(Workload):
         }
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make A, whose entries lie in `values`."""
+        """Make A as a sparse tensor of `values`."""
         import torch
 
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch calls its CSR a beta
@@ -56,13 +56,13 @@ class Spmv(Workload):
         del a.starts, a.columns
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Multiply: by MKL, cuSPARSE, rocSPARSE."""
+        """Multiply by torch's library: MKL, cuSPARSE or rocSPARSE."""
         import torch
 
         torch.mv(a.A, a.x, out=a.y)
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Make A, whose entries lie in `values`."""
+        """Make A as a sparse array of `values`."""
         a.A = csr_array((a.values, a.columns, a.starts), shape=(self.rows, self.rows))
 
     def numpy(self, a: Arrays, row: Row) -> None:
@@ -75,9 +75,9 @@ class Spmv(Workload):
         return {"y": (seen.y, csr_array(entries, shape=(self.rows, self.rows)) @ np.asarray(given.x, np.float64))}
 
     def flops(self) -> float:
-        """Count a multiplication and an addition for each entry that is not 0."""
+        """Count a multiplication and an addition for each nonzero entry."""
         return 2.0 * self.rows * self.nonzero
 
     def traffic_bytes(self) -> float:
-        """Count each entry with its column (4 bytes), where each row begins, and x, read once; and y, written."""
+        """Count one read of each entry, its column index (4 bytes), the row starts and x, and writes of y."""
         return 8.0 * self.rows * self.nonzero + 4.0 * (3 * self.rows + 1)

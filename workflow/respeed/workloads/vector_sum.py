@@ -1,6 +1,6 @@
-"""Programs that hardly compute: the sum of two vectors, copies, and steps of almost no work.
+"""Programs that hardly compute: the sum of two vectors, copies, and steps with almost no work.
 
-They time the memory and, where there are few numbers, the cost of calling a step, and of launching it on a device.
+They time the memory; if there are few elements, they time the cost of calling a step and of launching it on a device.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
 from respeed.workloads import Arrays, Pair, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros, chunks
 
-# Elements that a small step spreads: some for each thread, and no work worth the name.
+# Elements that a small step spreads over threads: some for each thread, but almost no work.
 SPREAD = 4096
 
 
@@ -23,7 +23,7 @@ SPREAD = 4096
 class VectorSum(Workload):
     """Add two vectors, z = x + y: the smallest data-parallel program.
 
-    In C it is a loop, in CUDA a kernel with a thread an element. x, y and z lie in the device's memory.
+    In C this is a loop; in CUDA, a kernel with one thread for each element. x, y and z are in the device's memory.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class VectorSum(Workload):
         torch.add(a.x, a.y, out=a.z)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Add by a compiled pass: NumPy's own is on one thread."""
+        """Add by a compiled loop on the row's threads: NumPy adds on one."""
         add(a.z, a.x, a.y)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -61,35 +61,35 @@ class VectorSum(Workload):
         return {"z": _whole(seen.z, ((here, x + y) for (here, x), (_, y) in pairs))}
 
     def flops(self) -> float | None:
-        """Count an addition an element."""
+        """Count an addition for each element."""
         return float(self.length)
 
     def traffic_bytes(self) -> float:
-        """Count x and y, read, and z, written: 12 bytes an element."""
+        """Count reads of x and y, and writes of z: 12 bytes for each element."""
         return 12.0 * self.length
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSumCopied(VectorSum):
-    """Add two vectors of the host's memory: they are copied to the device, added there, and the sum is copied back.
+    """Add two vectors of the host's memory: copy them to the device, add them there, and copy the sum back.
 
-    A step is done when z is in the host's memory. On a CPU there is nothing to copy: the step is the sum alone. The
-    comparison shows from which length on a device is worth the copies.
+    A step is done when z is in the host's memory. On a CPU there is nothing to copy: the step only adds. Comparing
+    both kinds of rows shows from which length on a device is faster in spite of the copies.
 
     Parameters
     ----------
     memory : {"pinned", "pageable"}
-        Whether the host's memory is locked in place, so that the device reads and writes it by itself, or is as an
-        array usually is.
+        The kind of the host's memory: page-locked, so that the device itself can read and write it, or an ordinary
+        array.
     """
 
     memory: Literal["pinned", "pageable"]
 
-    # A graph has no place for copies of pageable memory, nor for waiting.
+    # A graph can neither copy pageable memory nor wait.
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Move x, y and z to the host's memory, and keep their arrays on the device."""
+        """Copy x, y and z to the host's memory, and keep the device's arrays for the copies of each step."""
         if row.device.type != "cpu":
             a.there = a.x, a.y, a.z
             a.x, a.y, a.z = (on_host(array, self.memory) for array in a.there)
@@ -111,9 +111,9 @@ class VectorSumCopied(VectorSum):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCopy(Workload):
-    """Copy a vector from one place of the memory that arrays lie in to another, on all threads.
+    """Copy a vector within the device's memory (on a CPU, the host's), on all threads.
 
-    If it is much larger than the caches, this times the memory alone: nothing is computed, nothing used twice.
+    If the vector is much larger than the caches, only the memory is timed: nothing is computed or used twice.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class MemoryCopy(Workload):
         return {"source": Drawn(random, (self.length,)), "out": Zeros(self.length)}
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Copy; as part of a graph by a kernel, for a graph's own copies are slower than the memory."""
+        """Copy; where steps are graphs, by a kernel, as a graph's own copy operation is slower than the memory."""
         import torch
 
         if row.graphs:
@@ -141,7 +141,7 @@ class MemoryCopy(Workload):
             a.out.copy_(a.source)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Copy by a compiled pass: NumPy's own is on one thread."""
+        """Copy by a compiled loop on the row's threads: NumPy copies on one."""
         copy(a.out, a.source)
 
     def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class MemoryCopy(Workload):
         """Count nothing: a copy computes nothing."""
 
     def traffic_bytes(self) -> float:
-        """Count each element, read and written."""
+        """Count a read and a write of each element."""
         return 8.0 * self.length
 
 
@@ -166,7 +166,7 @@ class MemoryCopy(Workload):
 class Copies(MemoryCopy):
     """Copy a vector between the host's memory and the device's.
 
-    On a CPU there are not two memories: the case is not run there.
+    On a CPU there is only the host's memory: the case is not run there.
 
     Parameters
     ----------
@@ -183,18 +183,18 @@ class Copies(MemoryCopy):
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Move one of the two vectors to the host's memory."""
+        """Move one of the two vectors to the host's memory; NotMeasurable on a CPU."""
         if row.device.type == "cpu":
             self.prepare_numpy(a, row)
         name = "source" if self.direction == "to" else "out"
         setattr(a, name, on_host(getattr(a, name), self.memory))
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Raise NotMeasurable: on a CPU nothing is copied."""
+        """Raise NotMeasurable: on a CPU there is nothing to copy."""
         raise NotMeasurable("nothing to copy: this row's arrays lie in the host's memory")
 
     def torch(self, a: Arrays, row: Row) -> None:
-        """Copy; it need not be done on return."""
+        """Copy; with pinned memory, the copy may still be running on return."""
         a.out.copy_(a.source, non_blocking=self.memory == "pinned")
 
     def traffic_bytes(self) -> float:
@@ -204,19 +204,19 @@ class Copies(MemoryCopy):
 
 @dataclass(frozen=True, kw_only=True)
 class SmallStep(Workload):
-    """Compute x <- 1 / (1 + exp(-x)) of several x, one after another.
+    """Compute x <- 1 / (1 + exp(-x)) for several small arrays x, one after another.
 
-    On a CPU an operation is finished when it returns: there is nothing to queue, and no graph.
+    On a CPU an operation is finished when it returns: "queued" and "graph" cannot be measured there.
 
     Parameters
     ----------
     count : int
-        How many x there are.
+        The number of arrays x.
     how : {"waited", "queued", "graph", "spread"}
-        How operations are launched. waited: x has one element, and the host waits for every operation before it
-        launches the next one. queued: the host waits for the last one of a block only. graph: all by one launch, where
-        the device has graphs. spread: x has a few elements, spread over all threads as if there were many: the cost of
-        waking the threads and of waiting for them.
+        How operations are launched. waited: the host waits for every operation before it launches the next one. queued:
+        the host waits only after the last operation of a timed block. graph: one launch runs all operations, if the
+        device has graphs. spread: x has 4096 elements, not one, divided among all threads as if there were many: this
+        times waking the threads and waiting for them.
     """
 
     count: int
@@ -228,7 +228,7 @@ class SmallStep(Workload):
 
     @property
     def captured(self) -> bool:  # type: ignore[override]
-        """Return whether all operations are one graph."""
+        """Return whether all operations are captured as one graph."""
         return self.how == "graph"
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class SmallStep(Workload):
         return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Take the rows of x apart; NotMeasurable where they cannot be launched as `how` says."""
+        """Split x into its rows; NotMeasurable if operations cannot be launched as `how` says."""
         if row.device.type == "cpu":
             self.prepare_numpy(a, row)
         elif self.how == "spread":
@@ -256,13 +256,13 @@ class SmallStep(Workload):
                 row.sync()
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Take the rows of x apart; NotMeasurable where they cannot be launched as `how` says."""
+        """Split x into its rows; NotMeasurable if operations cannot be launched as `how` says."""
         if self.how in ("queued", "graph"):
             raise NotMeasurable("an operation is finished when it returns: there is nothing to queue")
         a.rows = list(a.x)
 
     def numpy(self, a: Arrays, row: Row) -> None:
-        """Call a compiled pass for one x after another."""
+        """Call a compiled loop for one x after another."""
         apply = spread_sigmoid if self.how == "spread" else apply_sigmoid
         for x in a.rows:
             apply(x)
@@ -275,18 +275,18 @@ class SmallStep(Workload):
         """Count nothing: the arithmetic is negligible."""
 
     def traffic_bytes(self) -> float:
-        """Count each element, read and written."""
+        """Count a read and a write of each element."""
         return 2 * self.memory_bytes()
 
 
 def _whole(found: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
-    """Compare a vector of numbers in [0, 2) with chunks of another: of gigabytes only the largest errors are kept."""
+    """Compare a vector of values in [0, 2) with another, chunk by chunk; only each chunk's largest error is kept."""
     errors = np.array([np.abs(found[here] - values).max() for here, values in expected])
     return errors, np.zeros(len(errors)), 1.0
 
 
 def on_host(array: Any, memory: str) -> Any:
-    """Return a copy of a tensor in the host's memory; NotMeasurable if its device has no use for pinned memory."""
+    """Return a copy of a tensor in the host's memory; NotMeasurable if torch cannot pin memory for its device."""
     if memory == "pinned" and array.device.type != "cuda":
         raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
     copied = array.to("cpu", copy=True)
