@@ -85,7 +85,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     if not files:
         raise UserError(f"{home}: {NO_RECORDS}")
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
-        raise UserError(f"{file}: is no zip file, or in no folder; name one that can be written, such as records.zip")
+        raise UserError(f"{file}: is no zip file, or its folder is missing; name another file, such as records.zip")
     with replacing(file) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         logs = {
             PurePosixPath(name, LOG): _last_lines(name, smoke) for name in {place.parts[0]: None for place in files}

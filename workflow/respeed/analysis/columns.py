@@ -147,7 +147,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     table, path = TABLES[name], folder / f"{name}.csv"
     if not path.exists():
         raise UserError(
-            f"{path}: not found; build the tables first: respeed report --only tables (all: ./run snakemake report)"
+            f"{path}: not found; build the tables first: respeed report --only tables (or all: ./run snakemake report)"
         )
     missing = {column: [""] for column in table.columns if column not in table.texts}
     frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
@@ -164,7 +164,7 @@ def _fields(column: pd.Series) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number with nine digits, or a text without characters that cannot be printed.
+    """Round a number to nine significant digits, or remove the characters of a text that cannot be printed.
 
     If a spreadsheet would take the text for a formula, it gets an apostrophe in front and so stays a text.
     """

@@ -258,8 +258,8 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
 def level_among(rivals: int) -> float:
     """Return the confidence at which one of several rival rows may be called slower than the fastest of them.
 
-    A row is falsely called slower only if another rival beats it by luck. Each of the others does so with a probability
-    of at most (1 - confidence) / 2, and all together with at most the sum of these (Bonferroni's inequality).
+    A row is falsely called slower only if another rival beats it by luck. Each other rival does so with a probability
+    of at most (1 - confidence) / 2, and any rival with at most their sum (Bonferroni's inequality).
     """
     return 1 - (1 - RATIO_LEVEL) * min(1.0, 2 / max(1, rivals - 1))
 

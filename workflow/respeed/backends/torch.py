@@ -221,7 +221,7 @@ class OnAccelerator(Torch):
 
 
 class OnCuda(OnAccelerator):
-    """Torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda". Steps run as graphs."""
+    """Run torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda". Steps run as graphs."""
 
     graphs = True
 

@@ -144,7 +144,7 @@ def layers(net: nn.Module) -> dict[str, nn.Module]:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of a net.
+    """Hold what one net counts for an example.
 
     Attributes
     ----------
@@ -156,8 +156,8 @@ class Counts:
     outputs : int
         Array elements in the outputs of all layers for one example, and in its image; activations work in place.
     gradients : int
-        Array elements of outputs whose gradient is an array of its own, without the image: a shortcut's gradient is
-        that of the sum, and concatenated branches have parts of one gradient.
+        Array elements of outputs, without the image, that have a gradient array of their own: a shortcut shares the
+        sum's gradient, and concatenated branches share one.
     kept : int
         Array elements (fp32) that layers keep besides their outputs; a pooling's index of 64 bits counts as two.
     """

@@ -192,7 +192,7 @@ class Patches(Workload):
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare activations of some examples, given the step's draws, and changes of parameters by all examples."""
+        """Compare some examples' activations and the parameters' changes by all, using the step's own draws."""
         (_, K, _, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
         rows, x0 = checked_rows(B), np.asarray(given.x)
         h, W, last = seen.h, seen.W, seen.image
