@@ -158,7 +158,7 @@ def accounts() -> str:
         waits = itertools.cycle([0.0, 1.0, 0.0])  # after each first step is a block that is disturbed
         patch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
         steps = itertools.product((2e-4, 0.004, 0.02, 0.08, 0.3), (True, False), ((1.0,), (0.25, 0.75)), (0.8,))
-        for seconds, synchronous, shares, change in (*steps, (0.02, True, (1.0,), 1.1)):
+        for seconds, synchronous, shares, change in (*steps, (0.02, True, (1.0,), 1.1), (5.0, True, (1.0,), 0.8)):
             clock = Clock()
             patch.setattr(timing, "seconds_now", lambda clock=clock: clock.now)
             lines += [f"{seconds:g} s in {len(shares)}, {'waited for' if synchronous else 'queued'}"]
