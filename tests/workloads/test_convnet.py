@@ -13,6 +13,7 @@ from respeed.measure.case import TOLERANCE
 from respeed.workloads._nets import Counts, count, layers
 from respeed.workloads.convnet import SPARE, Convnet
 from tests.conformance.programs import largest, make, steps
+from tests.known import assert_known
 
 TINY = {
     "width": 0.07, "batch": 5, "side": 64, "classes": 7,
@@ -47,8 +48,6 @@ NETS = {
     **{name: net_of(name, LEARNING, side=side, classes=10) for name, side in SMALL.items()},
     **{f"narrow {name}": net_of(name, TINY) for name in ("alexnet", "inception-v1", "resnet50")},
 }
-# The layers of all. It is written anew by: PYTHONPATH=bench ./run python -m tests.workloads.test_convnet
-KNOWN = Path(__file__).with_name("nets.txt")
 
 
 def layers_of(name: str) -> tuple[Counts, str]:
@@ -61,14 +60,12 @@ def layers_of(name: str) -> tuple[Counts, str]:
     return counts, "\n".join([f"== {name}", str(counts), *(f"{number} {line}" for line, number in seen.items()), ""])
 
 
-@pytest.mark.parametrize("name", NETS)
-def test_a_net_has_its_published_layers_parameters_and_multiply_adds(name: str) -> None:
-    counts, found = layers_of(name)
-    if name in PUBLISHED:
-        assert counts.parameters == PUBLISHED[name][0]
-        assert counts.multiply_adds == pytest.approx(PUBLISHED[name][1], rel=5e-3)
-    known = {text.partition("\n")[0]: text for text in KNOWN.read_text().split("\n\n")}
-    assert found.splitlines() == known[f"== {name}"].splitlines()
+def test_nets_have_their_published_parameters_and_multiply_adds_and_the_known_layers() -> None:
+    found = {name: layers_of(name) for name in NETS}
+    for name, (parameters, multiply_adds) in PUBLISHED.items():
+        assert found[name][0].parameters == parameters, name
+        assert found[name][0].multiply_adds == pytest.approx(multiply_adds, rel=5e-3), name
+    assert_known(Path(__file__).with_name("nets.txt"), "\n".join(lines for _, lines in found.values()))
 
 
 def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:
@@ -127,7 +124,3 @@ def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does_in_float64(
             pairs[name + what] = theirs.arrange(name, mine.contiguous()), yours
     errors = {name: float((mine - yours).abs().max() / yours.abs().max()) for name, (mine, yours) in pairs.items()}
     assert max(errors.values()) < 1e-9, errors
-
-
-if __name__ == "__main__":
-    KNOWN.write_text("\n".join(layers_of(name)[1] for name in NETS))
