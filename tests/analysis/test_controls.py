@@ -7,8 +7,9 @@ import pytest
 
 from respeed.analysis.controls import count_controls, say_failed
 from respeed.inputs.papers import load_papers
+from respeed.outcome import say_what_came_out
 from respeed.output.layout import front
-from respeed.schedule.run import resolve_run, say_what_came_out
+from respeed.schedule.run import resolve_run
 from tests.derived import ALL, NOISE, OPENBLAS, Records, case_of, frames_of, seven, shown_of
 from tests.schedule.measured import write
 

@@ -1,6 +1,5 @@
 """From records to rounds: what is judged by what, and what may be put together."""
 
-import itertools
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -9,10 +8,11 @@ import pytest
 
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import number_sessions, read_rounds, step_seconds
+from respeed.analysis.rounds import read_rounds, step_seconds
 from respeed.model import Case
 from respeed.protocol import Block
 from respeed.records import in_order
+from respeed.sessions import number_sessions
 from tests.derived import ALL, GPU, NOISE, PAPER, case_of, frames_of, rounds_of, seven
 from tests.made import make_record
 
@@ -68,26 +68,28 @@ def test_of_a_case_that_was_measured_in_two_ways_the_later_counts(
     assert len(read_rounds(records, papers)) == counted
 
 
-def test_the_ceiling_of_a_row_is_its_own_and_what_its_session_reached_in_most_rounds() -> None:
-    """1e9 FLOP in 0.1 s: a fifth of the ceiling, whichever round alone saw a higher one, or a lower."""
-    for place, odd in itertools.product((0, 3, 5), (1e10, 1e11)):
-        rates = [(odd, 3e10) if number == place else (5e10, 1e10) for number in range(6)]
-        ceilings = [{"flops_per_second": product, "bytes_per_second": copy} for product, copy in rates]
-        slow = [make_record([0.1], number=number, ceilings=one) for number, one in enumerate(ceilings, start=1)]
-        found = rounds_of(*slow, *seven(0.01, peak=4e11, **ALL))
-        assert set(found["bandwidth_gbytes"]) == {10.0}
-        shares = dict(judge_cells(found).set_index("profile")["peak_share"])
-        assert shares == pytest.approx({"torch-1": 0.2, "torch-all": 0.25})
+@pytest.mark.parametrize("place", [0, 3, 5])
+def test_the_ceiling_of_a_row_is_the_highest_that_any_round_reached(place: int) -> None:
+    """1e9 FLOP in 0.1 s: a fifth of the ceiling."""
+    rates = [(5e10, 3e10) if number == place else (4e10, 1e10) for number in range(6)]
+    ceilings = [{"flops_per_second": product, "bytes_per_second": copy} for product, copy in rates]
+    slow = [make_record([0.1], number=number, ceilings=one) for number, one in enumerate(ceilings, start=1)]
+    found = rounds_of(*slow, *seven(0.01, peak=4e11, **ALL))
+    assert set(found["bandwidth_gbytes"]) == {10.0, 30.0}
+    shares = dict(judge_cells(found).set_index("profile")["peak_share"])
+    assert shares == pytest.approx({"torch-1": 0.2, "torch-all": 0.25})
 
 
-def test_the_best_product_of_a_ladder_is_a_ceiling_too_by_all_of_its_steps() -> None:
-    """Of each square the median over rounds, and of squares the highest: 20 products of 1 GFLOP in 1 s."""
+@pytest.mark.parametrize("workload", ["matmul", "repeated_product", "cd1_products"])
+def test_every_bare_product_raises_the_ceiling_of_its_row(workload: str) -> None:
+    """By all of a sample's steps: 20 of 1 GFLOP in 0.5 s."""
+    case = replace(case_of("matmul", "square-512"), workload=workload)
     records = [
-        make_record([seconds, 4.0], number=number, case=case_of("matmul", name), peak=1e9, sample_steps=20)
-        for name, times in (("square-512", (2.0, 2.5, 3.0)), ("square-1024", (1.0, 0.5, 1.5)))
-        for number, seconds in enumerate(times, start=1)
+        make_record([seconds, 4.0], number=number, case=case, peak=1e9, sample_steps=20)
+        for number, seconds in enumerate((2.0, 0.5, 3.0), start=1)
     ]
-    assert set(rounds_of(*records)["peak_gflops"]) == {20.0}
+    papers = {"raina2009": replace(PAPER, experiments={"rbm": replace(PAPER.experiments["rbm"], cases=(case,))})}
+    assert set(read_rounds(records, papers)["peak_gflops"]) == {40.0}
 
 
 def test_the_clean_blocks_of_a_round_count_by_their_steps_and_the_others_are_counted() -> None:

@@ -9,14 +9,14 @@ import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
-from respeed.analysis.expected import CONVOLUTIONS, MAX_PEAK_SHARE, Count, add_expected
+from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, count_causes
 from respeed.inputs.config import why_denied
 from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
 from respeed.records import Description
-from respeed.text import counted, is_known
+from respeed.text import is_known
 
 # The facts of a profile that tables show or that decide which programs it runs.
 FACTS = ["label", "package", "architecture", "device", "backend", "precision", "ladder"]
@@ -93,13 +93,9 @@ def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) 
             if status in failures:
                 return status, failures[status]
         return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
-    if cell.peak_share > MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
-        # No time is shown. The cell fails only if noise is ruled out: a neighbour may have slowed the plain matrix
-        # products of a round and not the step.
-        text = f"{cell.peak_share:.0%} of the highest rate that a bare product reached here"
-        if cell.share_low > MAX_PEAK_SHARE:
-            return "failed", f"{text}: the time or the FLOP count is wrong"
-        return "contaminated", f"{text}; {counted(cell.rounds, 'round')} cannot tell whether that is noise or a mistake"
+    if cell.share_low > MAX_PEAK_SHARE and cell.algorithm not in FREE_OF_PEAK:
+        text = f"{cell.peak_share:.0%} of the highest rate that any matrix product reached here"
+        return "failed", f"{text}: the time or the FLOP count is wrong"
     if 2 * cell.unsettled > cell.rounds:
         return "wide", f"the step had not settled after warm-up in {cell.unsettled} of {cell.rounds} rounds"
     missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values(), cell.sessions)

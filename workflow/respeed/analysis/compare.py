@@ -8,13 +8,14 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, verdict_of
-from respeed.analysis.rounds import key_of, number_sessions, read_rounds
+from respeed.analysis.rounds import key_of, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine import machine_slug
 from respeed.model import Paper
 from respeed.records import read_records, recorded_machines
+from respeed.sessions import number_sessions
 
 
 def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFrame:

@@ -11,11 +11,10 @@ import pandas as pd
 
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import level_of_each, what_is_missing
+from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
 from respeed.text import format_share, format_speedup
 
-# The workload of all controls.
-CONTROL = "repeated_product"
 # How far the ratio of times may be from the ratio of work, relative to the ratio of work. Besides its matrix products,
 # a step has a cost that is the same in each case.
 NEAR = 0.01

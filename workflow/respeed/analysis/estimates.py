@@ -251,8 +251,13 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
     if estimate.margin <= SETTLED_MARGIN:
         return ""
     count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
-    more = math.ceil(count * ((estimate.margin / SETTLED_MARGIN) ** 2 - 1))
+    more = rounds_missing(estimate, count)
     return f"about {more} more {what}{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
+
+
+def rounds_missing(estimate: Estimate, rounds: int) -> int:
+    """Return about how many more rounds (or sessions) an interval needs to be ±10 %, if it is of so many `rounds`."""
+    return math.ceil(rounds * (((estimate.margin or 0.0) / SETTLED_MARGIN) ** 2 - 1))
 
 
 def level_among(rivals: int) -> float:

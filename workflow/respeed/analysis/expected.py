@@ -22,16 +22,17 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import CELL
+from respeed.analysis.rounds import CELL, CONTROL
 from respeed.inputs.registry import workloads
 from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
 from respeed.records import case_key
 from respeed.text import format_share, measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
-# the direct method, and libraries choose Winograd's method or FFTs, which need fewer.
+# the direct method, and libraries choose Winograd's method or FFTs, which need fewer. Controls have their own test.
 MAX_PEAK_SHARE = 1.05
 CONVOLUTIONS = ("convnet", "convnet_replicas")
+FREE_OF_PEAK = (*CONVOLUTIONS, CONTROL)
 # A time above this many times its bound gets a reason.
 SLOW = 3.0
 # A step with a smaller bound consists of calls, which the bound does not cover.

@@ -8,7 +8,6 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,8 @@ import pandas as pd
 from respeed.analysis.columns import TABLES, apply_dtypes
 from respeed.model import Paper
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, quiet_probe, reasons_of, steady_reasons
-from respeed.records import Record, Result, case_key, in_order
+from respeed.records import Record, Result, case_key
+from respeed.sessions import number_sessions, probed_as, probes_of
 from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
@@ -26,17 +26,17 @@ CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
 # and what made steps slow without a discarded block.
 INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
-# The workload of one dense matrix product: its rate is the highest that the row's hardware and library reach.
-BARE_PRODUCT = "matmul"
-# Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
-PAUSE = 30 * 60.0
+# The workload of all controls.
+CONTROL = "repeated_product"
+# Workloads whose steps are dense matrix products and nothing else.
+BARE_PRODUCTS = ("matmul", CONTROL, "cd1_products")
+# The columns of the rates that every process measures at its start.
+CEILINGS = {"flops_per_second": "peak_gflops", "bytes_per_second": "bandwidth_gbytes"}
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
 # Session, profile, threads and library: probes and matrix products are compared only if all four are the same.
 ProbedRow = tuple[int, str, int, str]
-# Seconds of all reference probes of a row in a session, by the group in which they are compared (`probed_as`).
-Probes = dict[str, list[float]]
 # What tells several measurements of a case apart; only the latest measurement counts.
 Measurement = tuple[Any, ...]
 
@@ -91,52 +91,26 @@ def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
     return found
 
 
-def probes_of(records: Iterable[Record]) -> Probes:
-    """Collect the times of the reference probes in records of one row and session."""
-    probes: Probes = defaultdict(list)
-    for record in records:
-        for result in record.results:
-            found = probes[probed_as(result.key, is_cpu=record.start.profile.is_cpu)]
-            found += [one for block in result.blocks for one in block.probe_seconds]
-    return dict(probes)
-
-
-def probed_as(key: str, *, is_cpu: bool) -> str:
-    """Return the group in which the probes of a case are compared.
-
-    A CPU row has one group for all cases. A device row has a group for each case: the work just before a probe decides
-    the device's clock, so that all probes after heavy work are slow.
-    """
-    return "" if is_cpu else key
-
-
 def _probed(session: int, record: Record) -> ProbedRow:
     return session, record.profile, record.start.threads, record.library
 
 
-def _ceilings_by_row(numbered: Iterable[tuple[int, Record]]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Return the highest rates of a plain matrix product and of a copy, by profile, threads and library.
+def _ceilings_by_row(records: Iterable[Record]) -> dict[tuple[str, int, str], dict[str, float]]:
+    """Return the highest rates that matrix products and copies have reached, by profile, threads and library.
 
-    First, for each matrix product (or copy) and session, the median over rounds of the best rate in a round is taken: a
-    maximum would rise with the number of rounds. Then the highest median of all products and sessions is the rate.
+    A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
+    process times at its start, and of the cases that are bare products.
     """
-    rates: dict[ProbedRow, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for session, record in numbered:
-        found = rates[_probed(session, record)]
+    rates: dict[tuple[str, int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        of_row = rates[record.profile, record.start.threads, record.library]
         for name, rate in record.start.ceilings.items():
-            found[name].append(rate)
-        # Matrix products that are cases may be larger than the ones that every process times at its start.
+            of_row[CEILINGS[name]].append(rate)
         for result in record.results:
-            if result.workload == BARE_PRODUCT and result.blocks and result.flops:
-                seconds = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
-                found[result.key].append(result.flops / seconds)
-    ceilings: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for (_, *row), found in rates.items():
-        highest = ceilings[tuple(row)]
-        for name, seen in found.items():
-            ceiling = "bandwidth_gbytes" if name == "bytes_per_second" else "peak_gflops"
-            highest[ceiling] = max(highest.get(ceiling, 0.0), statistics.median(seen) / 1e9)
-    return ceilings
+            if result.workload in BARE_PRODUCTS and result.flops and result.blocks:
+                fastest = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
+                of_row["peak_gflops"].append(result.flops / fastest)
+    return {row: {name: max(seen) / 1e9 for name, seen in of_row.items()} for row, of_row in rates.items()}
 
 
 def _rows(
@@ -160,7 +134,8 @@ def _rows(
             for result in record.results if not record.start.profile.is_cpu else ():
                 timed[row, result.key].append(result.blocks)
     steady = {of: steady_reasons(found) for of, found in timed.items()}
-    ceilings, latest = _ceilings_by_row(numbered), _latest(record for _, record in numbered)
+    records = [record for _, record in numbered]
+    ceilings, latest = _ceilings_by_row(records), _latest(records)
     for session, record in numbered:
         row = _probed(session, record)
         for file, result in record.places().items():
@@ -168,7 +143,7 @@ def _rows(
             if not places or not _is_of(latest[record.profile, result.key], record, result):
                 continue
             of = row, probed_as(result.key, is_cpu=record.start.profile.is_cpu)
-            made = _round(record, result, quiet.get(of, math.inf), steady.get((row, result.key), 0))
+            made = judge_round(record, result, quiet.get(of, math.inf), steady.get((row, result.key), 0))
             for paper, experiment, case in places:
                 if papers[paper].experiments[experiment].ladder == record.start.profile.ladder:
                     place = {"paper": paper, "experiment": experiment, "case": case}
@@ -206,7 +181,7 @@ def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result)
     return is_same and (result.status == "measured" or result.source == source)
 
 
-def _round(record: Record, result: Result, quiet_probe_seconds: float, steady: int) -> dict[str, Any]:
+def judge_round(record: Record, result: Result, quiet_probe_seconds: float, steady: int = 0) -> dict[str, Any]:
     """Return the columns of a round that follow from one result, after judging its blocks.
 
     `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the bits of the
@@ -306,31 +281,3 @@ def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: s
         "watts": joules / math.fsum(block.seconds for block in counted),
         "energy_of": " + ".join(counted[0].joules),
     }
-
-
-def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
-    """Split the records of one machine, in order of time, into sessions.
-
-    A session ends when nothing is measured for longer than `PAUSE`.
-    """
-    sessions: list[list[Record]] = []
-    until = -math.inf
-    for record in in_order(records):
-        if record.began - until > PAUSE:
-            sessions.append([])
-        sessions[-1].append(record)
-        until = max(until, record.began + record.wall_seconds)
-    return sessions
-
-
-def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
-    """Return the records of one machine in order of time, each with the number of its session, from 0."""
-    return [(number, record) for number, mine in enumerate(split_sessions(records)) for record in mine]
-
-
-def current_session(records: Iterable[Record], now: str) -> tuple[list[Record], int]:
-    """Return the records of the session that `now` (ISO 8601) belongs to, and the number of earlier sessions."""
-    sessions = split_sessions(records)
-    ended = max((one.began + one.wall_seconds for one in sessions[-1]), default=-math.inf) if sessions else -math.inf
-    mine = sessions.pop() if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []
-    return mine, len(sessions)
