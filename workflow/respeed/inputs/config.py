@@ -24,26 +24,6 @@ Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
 Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 
 
-@dataclass(frozen=True, config=FORM)
-class Preset:
-    """How much to measure.
-
-    First, each cell is measured in `rounds` rounds. Then, until `minutes` for each paper are used up, cells that are
-    not settled are measured again, up to `most` rounds each.
-    """
-
-    name: SkipJsonSchema[str]
-    rounds: Rounds
-    most: Rounds
-    minutes: Minutes
-    sizes: Literal["paper", "smoke"]
-
-    @property
-    def is_smoke(self) -> bool:
-        """Return whether the cases are tiny, so that their times are not measurements."""
-        return self.sizes == "smoke"
-
-
 NameOf = TypeVar("NameOf")
 Names = Annotated[
     tuple[NameOf, ...],
@@ -53,7 +33,33 @@ Names = Annotated[
 ]
 PaperName = Annotated[str, known("paper", lambda: paper_names())]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
+# The keys of config.yaml that a preset may replace.
+CHOICES = {"papers", "experiments", "profiles"}
 INSTEAD = Field(default=None, description="replaces the value of the chosen preset")
+
+
+@dataclass(frozen=True, config=FORM)
+class Preset:
+    """How much to measure.
+
+    First, each cell is measured in `rounds` rounds. Then, until `minutes` for each paper are used up, cells that are
+    not settled are measured again, up to `most` rounds each. `papers`, `experiments` and `profiles` replace those of
+    config.yaml.
+    """
+
+    name: SkipJsonSchema[str]
+    rounds: Rounds
+    most: Rounds
+    minutes: Minutes
+    sizes: Literal["paper", "smoke"]
+    papers: tuple[str, ...] | None = None
+    experiments: tuple[str, ...] | None = None
+    profiles: tuple[str, ...] | None = None
+
+    @property
+    def is_smoke(self) -> bool:
+        """Return whether the cases are tiny, so that their times are not measurements."""
+        return self.sizes == "smoke"
 
 
 @dataclass(frozen=True, config=FORM, kw_only=True)
@@ -135,10 +141,18 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     data, overrides = read_yaml(path), overrides or {}
     if "allow" in overrides:
         raise UserError(f"--config cannot set allow: list the papers whose programs may run in {from_here(path)}")
-    data = {**data, **overrides} if isinstance(data, dict) else data
+    if isinstance(data, dict):
+        data = {**data, **_choices_of_preset({**data, **overrides}), **overrides}
     all_profiles = isinstance(data, dict) and data.get("profiles") == "all"
     config: Config = fit(Config, data, path, overridden=overrides, all_profiles=all_profiles)
     return config
+
+
+def _choices_of_preset(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the papers, experiments and profiles that the chosen preset names; mistakes are found elsewhere."""
+    presets = data.get("presets")
+    preset = presets.get(data.get("preset")) if isinstance(presets, dict) else None
+    return {key: preset[key] for key in CHOICES & preset.keys()} if isinstance(preset, dict) else {}
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
