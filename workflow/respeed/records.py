@@ -33,6 +33,8 @@ from respeed.text import clip, printable
 # The version of the format. A file of another version cannot be used.
 SCHEMA = 5
 DESCRIPTION = "machine.json"
+# The folder of a machine's records that do not count; no profile can have this name.
+SET_ASIDE = "_set-aside"
 _FILE = re.compile(r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl")
 # The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file;
 # with this limit they are a million at most, and need 0.2 GB of memory.
@@ -448,9 +450,8 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
     """Return the contents of a machine's file, or None if it cannot be used; print once what is skipped, and why."""
     try:
-        found, lines = parse_file(
-            path.relative_to(records_folder(smoke)), read_bounded(path, MOST_BYTES), smoke, str(path)
-        )
+        place = PurePath(*(part for part in path.relative_to(records_folder(smoke)).parts if part != SET_ASIDE))
+        found, lines = parse_file(place, read_bounded(path, MOST_BYTES), smoke, str(path))
     except UserError as error:
         found, lines = None, [str(error)]
     for line in lines:
@@ -478,9 +479,11 @@ def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
     return sorted(path for path in found if is_file_of_machine(path.relative_to(folder)))
 
 
-def read_records(smoke: bool, machine: str) -> list[Record]:
-    """Return the usable records of one machine, in order of time."""
-    found = (_read_or_skip(path, smoke) for path in record_paths(smoke, machine))
+def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
+    """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
+    folder = records_folder(smoke) / machine
+    paths = sorted((folder / SET_ASIDE).glob("*/*.jsonl")) if aside else record_paths(smoke, machine)
+    found = (_read_or_skip(path, smoke) for path in paths)
     return in_order(one for one in found if isinstance(one, Record))
 
 

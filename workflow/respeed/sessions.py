@@ -1,0 +1,97 @@
+"""Sessions: stretches of measuring on one machine. A session can be set aside, so that nothing of it counts, and back.
+
+A session is named by the moment at which its first process began, in UTC, such as 2026-11-28T10:15. The records of a
+session that is set aside lie in ``results/records/<machine>/_set-aside/<profile>``, where no table, plan, export or
+import looks for records. Nothing is deleted.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from respeed.errors import UserError, cannot_write, nearest
+from respeed.paths import records_folder
+from respeed.records import SET_ASIDE, Record, in_order, read_records
+
+# Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
+PAUSE = 30 * 60.0
+
+# Seconds of all reference probes of a row in a session, by the group in which they are compared (`probed_as`).
+Probes = dict[str, list[float]]
+
+
+def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
+    """Split the records of one machine, in order of time, into sessions.
+
+    A session ends when nothing is measured for longer than `PAUSE`.
+    """
+    sessions: list[list[Record]] = []
+    until = -math.inf
+    for record in in_order(records):
+        if record.began - until > PAUSE:
+            sessions.append([])
+        sessions[-1].append(record)
+        until = max(until, record.began + record.wall_seconds)
+    return sessions
+
+
+def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
+    """Return the records of one machine in order of time, each with the number of its session, from 0."""
+    return [(number, record) for number, session in enumerate(split_sessions(records)) for record in session]
+
+
+def current_session(records: Iterable[Record], now: str) -> list[Record]:
+    """Return the records of the session that the moment `now` (ISO 8601) belongs to."""
+    sessions = split_sessions(records)
+    if not sessions:
+        return []
+    ended = max(record.began + record.wall_seconds for record in sessions[-1])
+    return sessions[-1] if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []
+
+
+def probes_of(records: Iterable[Record]) -> Probes:
+    """Collect the times of the reference probes in records of one row and session."""
+    probes: Probes = defaultdict(list)
+    for record in records:
+        for result in record.results:
+            group = probes[probed_as(result.key, is_cpu=record.start.profile.is_cpu)]
+            group += [seconds for block in result.blocks for seconds in block.probe_seconds]
+    return dict(probes)
+
+
+def probed_as(key: str, *, is_cpu: bool) -> str:
+    """Return the group in which the probes of a case are compared.
+
+    A CPU row has one group for all cases. A device row has a group for each case: the work just before a probe decides
+    the device's clock, so that all probes after heavy work are slow.
+    """
+    return "" if is_cpu else key
+
+
+def name_session(records: Iterable[Record]) -> str:
+    """Return the name of a session: when the first of its `records` began, to the minute."""
+    return min(record.start.started for record in records)[:16]
+
+
+def move_session(machine: str, smoke: bool, name: str, *, aside: bool) -> int:
+    """Set the session of that `name` aside, or with `aside` false take it back; return how many records were moved.
+
+    Raises UserError if the machine has no such session in use (or none set aside), or if a file cannot be moved. Files
+    that were moved before such an error stay where they are, and the same call moves the others.
+    """
+    home = records_folder(smoke) / machine
+    source, target = (home, home / SET_ASIDE) if aside else (home / SET_ASIDE, home)
+    sessions = {name_session(session): session for session in split_sessions(read_records(smoke, machine, not aside))}
+    if name not in sessions:
+        where = "in use" if aside else "set aside"
+        raise UserError(f"sessions: no session of {machine} that is {where} began at {name!r}{nearest(name, sessions)}")
+    for record in sessions[name]:
+        place = Path(record.profile, record.path.name)
+        try:
+            (target / place).parent.mkdir(parents=True, exist_ok=True)
+            (source / place).rename(target / place)
+        except OSError as error:
+            raise cannot_write(target / place, error) from None
+    return len(sessions[name])
