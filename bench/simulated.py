@@ -51,6 +51,7 @@ WANTED = tuple(
         case,
         (CellKey("box", "raina2009", "rbm", case.name, "rbm", name),),
         USUAL,
+        False,
         "",
         (),
         1,

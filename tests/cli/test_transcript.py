@@ -9,12 +9,12 @@ import sys
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from respeed import commands, files, output
+from respeed import commands, files, outcome, output
 from respeed.cli import build_parser, main
+from respeed.measure.progress import Progress
 from respeed.measure.session import Outcome
 from respeed.records import case_key, read_description
 from respeed.schedule import plan, rows, run
@@ -35,11 +35,10 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         archive.extractall(filter=lambda one, path: tarfile.data_filter(one, path) if "laptop" in one.name else None)
     write_machines(1, rounds=2, smoke=True, cases=("36x64",))
     laptop = read_description("laptop", False)
-    for module in (plan, rows, run):
+    for module in (outcome, plan, rows, run):
         monkeypatch.setattr(module, "describe_machine", laptop.hardware.model_dump)
     monkeypatch.setattr(plan, "package_versions", dict)
     monkeypatch.setattr(rows, "missing_device", lambda device: None if device == "cpu" else "no CUDA device")
-    monkeypatch.setattr(run, "count_cases", lambda cases: {})
     monkeypatch.setattr(files, "ROOT", tmp_path)
     kinds = {}
     for kind, (folder, tries) in files.KINDS.items():
@@ -49,9 +48,9 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (kinds["paper"][0] / "raina2009").mkdir()
     monkeypatch.setattr(files, "KINDS", kinds)
 
-    def measure(work: Work, budget: float | None, say: Any, wait: float | None) -> Outcome:
+    def measure(work: Work, progress: Progress, budget: float | None, wait: float | None) -> Outcome:
         cells = [one.place[0] + " " + one.case.name for one in work.wanted][:3]
-        say(f"measures {len(work.wanted)}: {cells}, {work.preset}; {budget=}, {wait=}")
+        progress.say(f"measures {len(work.wanted)}: {cells}, {work.preset}, {work.since}; {budget=}, {wait=}")
         return Outcome(2, 3600.0, "it was so", budget != 0)
 
     monkeypatch.setattr(commands, "measure_session", measure)

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.rounds import probes_of, read_rounds
+from respeed.analysis.rounds import read_rounds
 from respeed.measure import timing
 from respeed.measure.case import measure_ceilings
 from respeed.measure.timing import PROBE_SECONDS, Meter, Timer, make_probe, warm_up
 from respeed.protocol import POWER_CAP, REAL, TOO_HOT
 from respeed.records import Record, case_key
+from respeed.sessions import probes_of
 from respeed.workloads.matmul import Matmul
 from tests.derived import PAPER, PAPERS
 from tests.made import make_record

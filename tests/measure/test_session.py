@@ -3,31 +3,38 @@
 import fcntl
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from respeed import commands
 from respeed.cli import main
 from respeed.commands import parse_duration
 from respeed.errors import UserError
 from respeed.machine import describe_machine
 from respeed.machine.process import machine_lock
 from respeed.machine.software import package_versions
-from respeed.measure import session
+from respeed.measure import progress, session
 from respeed.measure.order import Order
-from respeed.records import Record, record_paths
+from respeed.measure.progress import Progress
+from respeed.outcome import say_what_came_out
+from respeed.records import Record, read_records, record_paths
 from respeed.schedule import rows
-from respeed.schedule.run import Run, resolve_run, say_what_came_out
+from respeed.schedule.run import Run, resolve_run
+from respeed.schedule.work import Work
 from tests.known import assert_known
 from tests.made import make_lines, record_of, write_lines
 
 SETTINGS = {
     "preset": "smoke", "experiments": "rbm", "profiles": ["openblas-1", "gpu"], "machine": "box", "papers": "raina2009",
 }  # fmt: skip
+ONE_ROW = SETTINGS | {"profiles": "openblas-1"}
 LONG = "a long case" * 10
 LOST = {"status": "not-run", "reason": "the device is lost", "flops": None, "traffic_bytes": None}
 
@@ -39,18 +46,19 @@ def _in_a_folder_and_with_a_lock_of_its_own(tmp_path: Path, monkeypatch: pytest.
 
 
 class Pretended:
-    """Turns that no process measures: `dies` says whether one of that row begins, and whether its device is lost."""
+    """Turns that no process measures: `dies` says whether one of that row begins, and whether its device is lost.
+
+    `facts` are those of all results, such as what disturbed them.
+    """
 
     def __init__(self) -> None:
         self.turns: list[Order] = []
+        self.facts: dict[str, Any] = {}
         self.dies: Callable[[str], tuple[bool, bool]] = lambda profile: (True, False)
 
-    def measure_turn(
-        self, order: Order, machine: str, smoke: bool, lock: object, watch: Callable[[str], None]
-    ) -> list[Record]:
+    def measure_turn(self, order: Order, machine: str, smoke: bool, lock: object, watcher: Progress) -> list[Record]:
         self.turns.append(order)
-        for shown in (LONG, "a case"):
-            watch(shown)
+        watcher.note(LONG)
         assert len(self.turns) < 20, "it does not end"
         begins, is_lost = self.dies(order.profile.name)
         facts: dict[str, Any] = {
@@ -61,10 +69,15 @@ class Pretended:
             "hardware": describe_machine(), "versions": package_versions(),
         }  # fmt: skip
         made = [
-            make_lines(case=one.case, source=one.source, **facts, **(LOST if is_lost else {})) for one in order.cases
+            make_lines(case=one.case, source=one.source, **facts, **(LOST if is_lost else self.facts))
+            for one in order.cases
         ]
-        write_lines(made[0][0], *(result for _, result in made), machine=machine)
-        return [record_of(made[0][0], *(result for _, result in made), machine=machine)]
+        start, results = made[0][0], [result for _, result in made]
+        write_lines(start, *results, machine=machine)
+        records = [record_of(start, *results[: place + 1], machine=machine) for place in range(len(results))]
+        for record in records:
+            watcher.finish_case(record)
+        return records[-1:]
 
 
 @pytest.fixture
@@ -82,34 +95,121 @@ def asked(rounds: int = 3, **settings: Any) -> Run:
     return replace(run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds)))
 
 
-def test_a_session_measures_until_nothing_is_left_and_the_next_one_nothing(
-    pretended: Pretended, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said, screen = list[str](), io.StringIO()
-    screen.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(session, "seconds_now", lambda: 43.0 * len(pretended.turns))
-    outcome = session.measure_session(asked().work, say=said.append)
-    assert (str(outcome), outcome.is_whole) == ("6 turns in 4 min; nothing is left to measure within the minutes", True)
+def measure(work: Work, say: Callable[[str], None] = lambda line: None, **limits: float) -> session.Outcome:
+    return session.measure_session(work, Progress(say), **limits)
+
+
+def test_a_session_measures_all_and_the_next_nothing(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = list[str]()
+    monkeypatch.setattr(progress, "seconds_now", lambda: 43.0 * len(pretended.turns))
+    outcome = measure(asked().work, said.append)
+    assert (str(outcome), outcome.is_whole) == (
+        "6 turns in 4.3 min; nothing is left to measure within the minutes", True,
+    )  # fmt: skip
     assert_known(Path(__file__).with_name("session.txt"), "\n".join(said))
-    # Where lines can be written over, later turns show their cases in one.
-    assert screen.getvalue() == "\r   …\r" + f"\r  {LONG[:108]}\r{' ' * 110}\r  a case …\r{' ' * 10}\r   …\r" * 5
-    assert session.measure_session(asked().work).turns == 0
-    assert session.measure_session(asked(rounds=4).work).turns == 2
+    assert measure(asked().work).turns == 0
+    assert measure(asked(rounds=4).work).turns == 2
     # What each turn is told of the machine being quiet is what its own row's turns saw in this session.
     seen = [len(order.probes.get("", [])) for order in pretended.turns if order.profile.name == "openblas-1"]
     assert seen == [0, 8, 16, 24]
+
+
+def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "seconds_now", lambda: 43.0 * len(pretended.turns))
+    measure(asked(rounds=1).work, lambda line: print(line, file=screen))
+    shown = [line.split("\r")[-1] for line in screen.getvalue().split("\n")]
+    assert not any("[" in line for line in shown)  # every whole line was written over a cleared one
+    notes = [note for note in re.split("[\r\n]", screen.getvalue()) if "left: " in note]
+    assert notes
+    assert {len(note) for note in notes} == {progress.WIDTH}
+    assert all(re.match(r"  \[#*\.*\] \d+ \w+ left: a long case", note) for note in notes)
+
+
+def test_the_first_table_is_shown_early_and_with_intervals(pretended: Pretended) -> None:
+    shown = list[int]()
+    run = asked(rounds=5, experiments="rbm,matmul", profiles=["openblas-1"])
+    session.measure_session(run.work, Progress(lambda line: None, shown.append))
+    first = [one.case.workload for one in pretended.turns[0].cases]
+    assert ({*first}, shown) == ({"rbm"}, [1, 3])
+    # In each later round, its cases come first.
+    assert all(one.case.workload == "rbm" for order in pretended.turns[2:] for one in order.cases[: len(first)])
+
+
+def test_a_disturbed_machine_is_named_once_and_early(pretended: Pretended) -> None:
+    pretended.facts = {"blocks": ({"quota_throttles": 1},) * 6}
+    said = list[str]()
+    measure(asked(profiles="openblas-1").work, said.append)
+    warned = [place for place, line in enumerate(said) if "is not quiet" in line]
+    assert len(warned) == 1
+    assert said[warned[0] - 1].endswith("24 of 24 blocks disturbed: CPU quota used up in 24")
+    assert sum("disturbed: CPU quota used up in 6" in line for line in said) == 12
+
+
+def test_measuring_of_which_no_round_counts_is_no_success(
+    pretended: Pretended, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["measure", "--only", "rbm/36x64", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
+    assert main([*command, "rounds=1"]) == 0
+    pretended.facts = {"blocks": ({"quota_throttles": 1},)}
+    assert main([*command, "rounds=2"]) == 75
+    assert "no new round counts" in capsys.readouterr().err
+    # What the budget is not enough for is left.
+    pretended.facts = {}
+    assert main([*command[:1], "--budget", "1s", *command[1:], "rounds=3"]) == 75
+    assert main([*command, "rounds=3"]) == 0
+
+
+def test_what_is_measured_again_is_measured_as_if_it_were_not(
+    pretended: Pretended, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count()
+    for module in (session, commands):
+        monkeypatch.setattr(module, "utc_now", lambda: f"2026-01-01T00:00:{next(seconds):02}+00:00")
+    command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
+    assert [main(command), main(command), len(pretended.turns)] == [0, 0, 1]
+    assert main([*command[:1], "--again", "--only", "rbm/36x64", *command[1:]]) == 0
+    assert [len(order.cases) for order in pretended.turns] == [4, 1]
+    (moment,) = re.findall(r"go on with --again (\S+)", capsys.readouterr().err)
+    assert main([*command[:1], "--again", moment, "--only", "rbm/36x64", *command[1:]]) == 0
+    assert len(pretended.turns) == 2
+    assert main([*command[:1], "--again", "yesterday", *command[1:]]) == 2
+    assert "--again: 'yesterday' is no moment" in capsys.readouterr().err
+
+
+def test_a_session_that_is_set_aside_counts_no_more_until_it_is_taken_back(
+    pretended: Pretended, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
+    sessions = ["sessions", "--smoke", "--machine", "box"]
+    main(command)
+    (file,) = record_paths(True)
+    name = read_records(True, "box")[0].start.started[:16]
+    assert main([*sessions, "--set-aside", name]) == 0
+    assert record_paths(True) == []
+    assert f"set aside, and not counted: {name}" in (main(["status", *command[1:]]), capsys.readouterr().out)[1]
+    assert main([*sessions, "--set-aside", name]) == 2
+    assert "is in use began at" in capsys.readouterr().err
+    assert main([*sessions, "--take-back", name]) == 0
+    assert record_paths(True) == [file]
+    assert main([*sessions]) == 0
+    listed = capsys.readouterr().out
+    assert name in listed
+    assert "set aside" not in listed.partition("session (UTC)")[2]
+    assert main([*sessions, "--take-back", "2020-01-01T00:00"]) == 2
 
 
 @pytest.mark.parametrize("begins", [True, False])
 def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(pretended: Pretended, begins: bool) -> None:
     pretended.dies = lambda profile: (begins, True) if profile == "gpu" else (True, False)
     said: list[str] = []
-    assert session.measure_session(asked().work, say=said.append).is_whole
+    assert measure(asked().work, said.append).is_whole
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 1)
     assert any("gpu: not tried again in this session: the device is lost" in line for line in said) != begins
     # The next session tries it again, where it never began, and the last line says why there is no number.
-    session.measure_session(asked().work)
+    measure(asked().work)
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 2)
     say_what_came_out(asked(), said.append)
     assert said[-1] == "box: 4 cells measured, 4 not measured: the device is lost"
@@ -122,7 +222,7 @@ def test_a_row_of_which_nothing_can_be_counted_is_not_measured_for_ever(
     pretended.dies = lambda profile: (True, profile == "gpu")
     monkeypatch.setattr("respeed.schedule.plan.package_versions", lambda: {"torch": "another"})
     said: list[str] = []
-    session.measure_session(asked().work, say=said.append)
+    measure(asked().work, said.append)
     assert [order.profile.name for order in pretended.turns].count("gpu") == 1
     assert any("gpu: not tried again in this session: nothing of its last turn can be counted" in line for line in said)
 
@@ -132,15 +232,15 @@ def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(
 ) -> None:
     """A turn takes 43 s, as the first one has shown."""
     work = asked(profiles="openblas-1").work
-    outcome = session.measure_session(work, budget_seconds=1)
+    outcome = measure(work, budget_seconds=1)
     assert (outcome.turns, outcome.is_whole) == (0, False)
     assert str(outcome).startswith("0 turns in ")
     assert "more than is left of the budget" in str(outcome)
-    assert session.measure_session(work, budget_seconds=20).turns == 1
-    monkeypatch.setattr(session, "seconds_now", lambda: 43.0 * len(pretended.turns))
-    assert session.measure_session(work, budget_seconds=44).turns == 1
-    assert session.measure_session(work, budget_seconds=100).turns == 1
-    assert session.measure_session(work, budget_seconds=1).is_whole
+    assert measure(work, budget_seconds=20).turns == 1
+    monkeypatch.setattr(progress, "seconds_now", lambda: 43.0 * len(pretended.turns))
+    assert measure(work, budget_seconds=44).turns == 1
+    assert measure(work, budget_seconds=100).turns == 1
+    assert measure(work, budget_seconds=1).is_whole
 
 
 @pytest.mark.usefixtures("pretended")
@@ -149,7 +249,7 @@ def test_beside_another_measurement_or_a_run_in_the_same_folder_nothing_is_measu
 ) -> None:
     """Records that appear while a run makes its tables would end it at its last step."""
     with machine_lock(0), pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"):
-        session.measure_session(asked().work, wait_seconds=0)
+        measure(asked().work, wait_seconds=0)
     Path("results/smoke").mkdir(parents=True)
     with Path("results/smoke/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -14,16 +14,18 @@ from typing import Any
 
 import pytest
 
+from respeed import outcome, workflow
 from respeed.cli import main
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes
 from respeed.inputs.reader import mistakes_of
+from respeed.outcome import announce, say_farewell, say_what_came_out
 from respeed.paths import ROOT, hold_folder
-from respeed.schedule import rows, work, workflow
+from respeed.schedule import rows, work
 from respeed.schedule import run as runs
-from respeed.schedule.run import Run, announce, resolve_run, say_farewell, say_what_came_out
-from respeed.schedule.workflow import FailedJobs, begin, check_executor, fail, failure, start, succeed
+from respeed.schedule.run import Run, resolve_run
+from respeed.workflow import FailedJobs, begin, check_executor, fail, failure, start, succeed
 from tests.known import assert_known
 from tests.made import make_lines, write_lines, write_machines
 from tests.schedule.measured import PAPERS, PROFILES, record_of_turn, write
@@ -65,7 +67,7 @@ def test_a_cluster_measures_all_machines_that_have_slurm_or_the_one_that_is_name
 
 def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws of stamps and of the last lines follow; here is every word of three runs."""
-    monkeypatch.setattr(runs, "why_denied", lambda case: "not allowed" if case.name != "576x1024" else None)
+    monkeypatch.setattr(outcome, "why_denied", lambda case: "not allowed" if case.name != "576x1024" else None)
     write_machines(6, rounds=1)
     write_machines(1, rounds=1, smoke=True)
     lines = []
@@ -148,7 +150,7 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     came_out: float | str, line: str, is_failed: bool
 ) -> None:
     run, said = measured(1, came_out), list[str]()
-    assert say_what_came_out(run, said.append) == is_failed
+    assert say_what_came_out(run, said.append) == (is_failed, False)
     assert said[-1].startswith(line.format(case=run.work.wanted[0].case.name))
     assert said[-1].endswith("; and 1 more; ./run respeed status shows where") == is_failed
     assert main(["status", "--config", *run.settings]) == is_failed
@@ -160,11 +162,11 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
         ("openblas-1,gpu", None, {"reasons": {"fp32": "too old"}}, "gpu: not measured: too old"),
         ("openblas-1,gpu", "no CUDA device", {}, "gpu: not measured: no CUDA device"),
         ("gpu,gpu-bf16", None, {"reason": "stuck"}, "gpu, gpu-bf16: not measured: stuck"),
-        ("gpu,gpu-bf16", None, {"reasons": {"bf16": "too old"}}, None),
-        ("all", "no CUDA device", {}, None),
+        ("gpu,gpu-bf16", None, {"reasons": {"bf16": "too old"}}, "gpu-bf16: not measured: too old"),
+        ("all", "no CUDA device", {}, "gpu, gpu-bf16, gpu-fp16, gpu-tf32: not measured: no CUDA device"),
     ],
 )
-def test_why_no_row_of_a_device_can_run_is_said_of_devices_that_are_there_or_asked_for(
+def test_why_a_row_cannot_run_is_said_at_the_end(
     profiles: str, missing: str | None, answer: dict[str, Any], line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)
@@ -192,7 +194,10 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     """Snakemake's workflow object, of a run with so much to do."""
     dag = type("Dag", (), {"targetjobs": [True], "__len__": lambda _: tasks})()
     common = SimpleNamespace(common_settings=SimpleNamespace(non_local_exec=facts.pop("elsewhere", False)))
-    said = {"executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag} | facts
+    said = {
+        "executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag, "cores": 64,
+        "dag_settings": SimpleNamespace(forceall=facts.pop("forced", False)),
+    } | facts  # fmt: skip
     return SimpleNamespace(**said)
 
 
@@ -259,7 +264,7 @@ def test_the_last_lines_name_the_report_and_its_page_unless_the_page_is_an_earli
         Path(name).touch()
         os.utime(name, (second, second))
     for page in (", for a browser report/smoke.html", ""):
-        assert not say_farewell(run)
+        assert say_farewell(run) == (False, False)
         said = f"the report is report/smoke.pdf{page}; tables are in results/smoke/tables"
         assert capsys.readouterr().err.splitlines() == [f"respeed: {said}", "respeed: box: 4 cells measured"]
         os.utime("report/smoke.html", (1, 1))
@@ -275,7 +280,7 @@ def test_a_run_that_fails_on_a_cluster_names_the_machines_that_are_left(capsys: 
         stamp.touch()
     for run in (on_nodes(), resolve_run(RBM)):
         fail(run)
-    assert not say_farewell(on_nodes())
+    assert say_farewell(on_nodes()) == (False, False)
     assert capsys.readouterr().err == ""
 
 

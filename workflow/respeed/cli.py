@@ -79,6 +79,7 @@ class Command(NamedTuple):
 
 
 WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)"
+AGAIN = "measure anew: what was measured before now, or before the moment SINCE, does not count as measured"
 SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
 PATH = "check only these records: a folder, or a file that `export` wrote"
 MACHINE = "--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}
@@ -99,6 +100,7 @@ COMMANDS = {
             ("--only", MANY | {"metavar": "WORD", "help": "only cells with this in PAPER/TABLE/CASE"}),
             ("--profiles", MANY | {"metavar": "NAME", "help": "only these rows"}),
             ("--rounds", {"type": int, "metavar": "NUMBER", "help": "until each cell has this many rounds"}),
+            ("--again", {"nargs": "?", "const": "now", "metavar": "SINCE", "help": AGAIN}),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
             ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),
             CONFIG,
@@ -143,6 +145,16 @@ COMMANDS = {
     "compare": Command(
         "commands:show_comparison", "show what is faster or slower than in other records", "compare lab@0 lab@1",
         (("a", {"metavar": "A", "help": SIDE}), ("b", {"metavar": "B", "help": "likewise"}), SMOKE, JSON),
+    ),
+    "sessions": Command(
+        "commands:show_sessions", "show when this machine was measured, and set a spoiled session aside",
+        "sessions --set-aside 2026-11-28T10:15",
+        (
+            MACHINE,
+            ("--set-aside", {"metavar": "SESSION", "help": "count nothing of this session; nothing is deleted"}),
+            ("--take-back", {"metavar": "SESSION", "help": "count a session that was set aside again"}),
+            SMOKE,
+        ),
     ),
     "doctor": Command("doctor:examine", "show what this machine has, what it can run, what disturbs it", "doctor"),
     "check": Command(

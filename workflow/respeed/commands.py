@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,30 +31,39 @@ from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import paper_names
 from respeed.inputs.reader import unknown
 from respeed.machine import machine_slug
+from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
+from respeed.measure.timing import utc_now
+from respeed.outcome import announce, say_what_came_out
 from respeed.output import read_tables
+from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_text
+from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
-from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_what_came_out
+from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.schedule.work import count_cases, papers_shown
-from respeed.text import NOTHING
+from respeed.sessions import move_session, name_session, split_sessions
+from respeed.text import NOTHING, counted
 
 # Neither success nor a mistake: the time is up, and the same command resumes the run (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
+# What --again means without a moment.
+NOW = "now"
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
 def measure(
     budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, only: Sequence[str],
-    profiles: Sequence[str], rounds: int | None, config: Sequence[str],
+    profiles: Sequence[str], rounds: int | None, again: str | None, config: Sequence[str],
 ) -> int:  # fmt: skip
-    """Measure the cells that are asked for and not measured yet.
+    """Measure the cells that are asked for and not measured yet; with `again`, as if none were before that moment.
 
-    The exit code is 1 if a cell failed or had a wrong result. Snakemake's rules pass a `stamp`: if no cell is left,
-    this empty file is written and the exit code is 0; otherwise the exit code is 75.
+    The exit code is 1 if a cell failed or had a wrong result, and 75 if a cell is left, or if no new round counts.
+    Snakemake's rules pass a `stamp`: if no cell is left, this empty file is written and the exit code is 0; otherwise
+    the exit code is 75.
     """
     budget_seconds = None if budget is None else parse_duration(budget, "--budget")
     wait_seconds = None if wait is None else parse_duration(wait, "--wait")
@@ -64,8 +74,9 @@ def measure(
         if not 1 <= rounds <= MOST_ROUNDS:
             raise UserError(f"--rounds: {rounds} is no number of rounds; give one from 1 to {MOST_ROUNDS}")
         settings |= {"rounds": rounds, "most": rounds}
+    since = utc_now() if again == NOW else parse_moment(again, "--again") if again else ""
     with _logging_to(log) as say, contextlib.ExitStack() as held:
-        run = resolve_run(settings, only=tuple(only))
+        run = resolve_run(settings, only=tuple(only), since=since)
         if run.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
         if only and run.rows and not run.work.wanted:  # the last line names cells that rows cannot run
@@ -76,14 +87,33 @@ def measure(
         if stamp is None:  # by hand; otherwise Snakemake's run holds the folder
             held.callback(os.close, hold_folder(run.smoke))
         run.describe()
-        outcome = measure_session(run.work, budget_seconds, say, wait_seconds)
-        say(f"respeed: {outcome}")
+        if again == NOW:
+            say(f"respeed: measures anew; if it is stopped, go on with --again {since}")
+        progress = Progress(say, lambda rounds: _show_first_table(run, rounds))
+        ended = measure_session(run.work, progress, budget_seconds, wait_seconds)
+        say(f"respeed: {ended}")
         if stamp is None:
-            return int(say_what_came_out(run, lambda line: say(f"respeed: {line}")))
-        if not outcome.is_whole:
+            outcome = say_what_came_out(run, lambda line: say(f"respeed: {line}"))
+            is_futile = progress.turns > 0 and not progress.counted
+            if is_futile:
+                say("respeed: no new round counts; the line of each case says why")
+            if outcome.has_failed:
+                return 1
+            return UNFINISHED if outcome.is_left or is_futile else 0
+        if not ended.is_whole:
             return UNFINISHED
         stamp.touch()  # Snakemake's run prints the outcome when it is done
         return 0
+
+
+def _show_first_table(run: Run, rounds: int) -> None:
+    """Print the run's first table as it is after so many rounds."""
+    cell = next(wanted for wanted in run.work.wanted if wanted.is_first).cells[0]
+    tables = read_tables(run.smoke, [run.machine], [cell.paper])
+    shown = Shown(tables.papers, [run.machine], run.smoke, tables.frames)
+    paper = tables.papers[cell.paper]
+    stamp = f"Preliminary, after {counted(rounds, 'round')} of {run.config.preset.rounds}"
+    print(to_markdown(lay_out_published(shown, paper, paper.experiments[cell.experiment]), stamp), file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -113,6 +143,16 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
         raise
 
 
+def parse_moment(text: str, where: str) -> str:
+    """Return a moment in UTC as records have it; raise UserError if `text` is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"{where}: {text!r} is no moment; write it as 2026-11-28T10:15, in UTC") from None
+    in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return in_utc.isoformat(timespec="seconds")
+
+
 def parse_duration(text: str, where: str) -> float:
     """Return the seconds of "90 s", "15min", "1.5 h" or "0"; raise UserError for anything else."""
     if text.strip() == "0":
@@ -121,6 +161,39 @@ def parse_duration(text: str, where: str) -> float:
     if not found or not float(found[1]):
         raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
+    """Print the sessions of a machine; before that, set one aside, or take one back."""
+    there = recorded_machines(smoke)
+    name = machine or load_config().machine or machine_slug()
+    _check_recorded(name, there)
+    with contextlib.ExitStack() as held:
+        if set_aside or take_back:
+            held.callback(os.close, hold_folder(smoke))
+        for session, aside, done in ((set_aside, True, "set aside"), (take_back, False, "taken back")):
+            if session:
+                records = move_session(name, smoke, session, aside=aside)
+                print(f"{name}: {counted(records, 'record')} of {session} {done}; next: ./run snakemake --cores all")
+    headers = ["session (UTC)", "minutes", "rounds", "blocks discarded", "", "rows"]
+    lines = [*_list_sessions(name, smoke, aside=False), *_list_sessions(name, smoke, aside=True)]
+    print(tabulate(sorted(lines), headers, disable_numparse=True))
+
+
+def _list_sessions(machine: str, smoke: bool, *, aside: bool) -> Iterator[list[str]]:
+    """Yield a line for each session: its name, minutes, rounds, discarded blocks, whether it counts, and its rows."""
+    records = read_records(smoke, machine, aside=aside)
+    rounds = read_rounds(records, papers_shown(smoke, paper_names())).drop_duplicates("record")
+    for number, session in enumerate(split_sessions(records)):
+        rounds_of_session = rounds[rounds["session"] == number]
+        yield [
+            name_session(session),
+            f"{sum(record.wall_seconds for record in session) / 60:.1f}",
+            str(len(rounds_of_session)),
+            f"{rounds_of_session['discarded'].sum()} of {rounds_of_session['blocks'].sum()}",
+            "set aside" if aside else "",
+            ", ".join(sorted({record.profile for record in session})),
+        ]
 
 
 # The states of a cell, in the order of the columns.
@@ -149,7 +222,7 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
         check_same_machine(run.machine, run.smoke)
     say = lines.append if as_json else print
     say(announce(run))
-    has_failed = not run.nodes and run.machine in there and say_what_came_out(run, say)
+    has_failed = not run.nodes and run.machine in there and say_what_came_out(run, say).has_failed
     if as_json:
         _print("status", {"machine": run.machine, "machines": machines, "says": lines}, as_json)
     return int(has_failed)
@@ -205,7 +278,7 @@ def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
     gpus, cpus, is_here = load_datasheets("gpu"), load_datasheets("cpu"), machine in recorded_machines(False)
     no_cpu = [] if is_here and not cpu else unknown("--cpu: no data sheet of a CPU", cpu, cpus)
     for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
-        raise UserError(line)
+        raise UserError(line if cpu or not no_cpu else f"no rates of this CPU are measured: name one by {line}")
     rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
     rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
     predicted = {

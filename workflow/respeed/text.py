@@ -75,9 +75,11 @@ def counted(number: int, what: str) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """Return a duration for people, coarse as an estimate should be: "40 s", "12 min", "3.5 h"."""
+    """Return a duration for people, coarse as an estimate should be: "40 s", "2.5 min", "12 min", "3.5 h"."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
+    if seconds < 600:
+        return f"{seconds / 60:.1f} min"
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"

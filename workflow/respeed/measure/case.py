@@ -14,7 +14,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from respeed.analysis.rounds import Probes, probed_as
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.inputs.machines import Profile
@@ -35,6 +34,7 @@ from respeed.measure.timing import (
 )
 from respeed.model import Case, number_bytes
 from respeed.protocol import Block, Warmup, contamination, quiet_probe
+from respeed.sessions import Probes, probed_as
 from respeed.text import first_sentences
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error

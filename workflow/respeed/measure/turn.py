@@ -12,9 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from pydantic import TypeAdapter
 
@@ -49,14 +49,22 @@ KERNELS = "what is kept of compiled kernels"
 # --- the parent
 
 
-def measure_turn(
-    order: Order, machine: str, smoke: bool, lock: Held, watch: Callable[[str], None] = lambda _: None
-) -> list[Record]:
+class Watcher(Protocol):
+    """Follows a turn: is told what a process does at the moment, and of each case that is done."""
+
+    def note(self, text: str) -> None:
+        """Take note of what is done at the moment."""
+
+    def finish_case(self, record: Record) -> None:
+        """Take note of the record's last case."""
+
+
+def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: Watcher | None = None) -> list[Record]:
     """Measure the cases of an order, and return their records, one for each process that was needed.
 
     If a case ends the process (out of memory, a crash in a library), or leaves it without its device, only this case
     fails: a new process measures the rest. Each process holds `lock`, the descriptors of the machine's lock, for as
-    long as it uses the cores. `watch` is called with a line of progress, such as for every case that begins.
+    long as it uses the cores. The `watcher` is told what begins, and of every case that is done.
     """
     if denied := next(filter(None, (why_denied(asked.case) for asked in order.cases)), None):
         raise UserError(denied)
@@ -72,10 +80,10 @@ def measure_turn(
     }
     records, left, lost = list[Record](), list(order.cases), 0
     while left:
-        process = _Process(replace(order, cases=tuple(left)), machine, facts)
+        process = _Process(replace(order, cases=tuple(left)), machine, facts, watcher)
         with process.running(lock) as worker:
-            watch(f"{order.profile.name}: a process starts, and loads its library")
-            process.listen(worker, watch)
+            process.note("a process starts, and loads its library")
+            process.listen(worker)
         lost += process.is_lost
         left = left[len(process.results) :]
         if process.refused or (left and lost == MOST_LOST):
@@ -93,7 +101,8 @@ def measure_turn(
 class _Process:
     """A measuring process and its record."""
 
-    def __init__(self, order: Order, machine: str, facts: dict[str, Any]) -> None:
+    def __init__(self, order: Order, machine: str, facts: dict[str, Any], watcher: Watcher | None = None) -> None:
+        self.watcher = watcher
         self.order, self.machine, self.facts, self.began = order, machine, facts | {"started": utc_now()}, seconds_now()
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
         self.start: Start | None = None
@@ -117,12 +126,17 @@ class _Process:
                 worker.kill()
                 raise
 
-    def listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None]) -> None:
+    def note(self, text: str) -> None:
+        """Tell the watcher what the process does at the moment."""
+        if self.watcher:
+            self.watcher.note(f"{self.order.profile.name}: {text}")
+
+    def listen(self, worker: subprocess.Popen[str]) -> None:
         """Record the events of the process as they arrive; skip a line that was cut off when the process was killed."""
         with contextlib.closing(_Deadline(self, worker)) as deadline:
-            self._listen(worker, watch, deadline)
+            self._listen(worker, deadline)
 
-    def _listen(self, worker: subprocess.Popen[str], watch: Callable[[str], None], deadline: "_Deadline") -> None:
+    def _listen(self, worker: subprocess.Popen[str], deadline: "_Deadline") -> None:
         assert worker.stdout is not None
         deadline.set(START_MINUTES)
         for event in (json.loads(line) for line in worker.stdout if line.endswith("}\n")):
@@ -131,12 +145,10 @@ class _Process:
                 case "ready":
                     self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
                     self._begin()
-                    found = event["backend"]
-                    where = found.get("accelerator") or "the CPU"
-                    watch(f"ready after {self.facts['start_seconds']:.0f} s: {found['package']} on {where}")
+                    self.note(f"{event['backend']['package']} on {event['backend'].get('accelerator') or 'the CPU'}")
                 case "begin":
                     deadline.set(self._minutes())
-                    watch(event["case"])
+                    self.note(event["case"])
                 case "case":
                     try:
                         self._add(event["facts"])
@@ -170,6 +182,8 @@ class _Process:
         if self.start is None:  # it never came to its first case
             self._begin()
         self.results.append(append_line(self.path, Result, facts))
+        if self.watcher:
+            self.watcher.finish_case(self.record)
 
     @property
     def record(self) -> Record:

@@ -64,11 +64,15 @@ class Turn:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session."""
+    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session.
+
+    A turn takes `turn_seconds` besides what its record counts: to plan it, and to end its process.
+    """
 
     work: Work
     records: tuple[Record, ...] = ()
     broken: frozenset[str] = frozenset()
+    turn_seconds: float = 0.0
 
     # The records.
 
@@ -78,7 +82,7 @@ class Plan:
         now, hardware = package_versions(), describe_machine()
         wanted = {one.place: one for one in self.work.wanted}
         found: dict[tuple[str, str], list[Try]] = defaultdict(list)
-        for record in self.records:
+        for record in (record for record in self.records if record.start.started >= self.work.since):
             same = record.start.versions == now and all(
                 getattr(record.start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
             )
@@ -104,7 +108,7 @@ class Plan:
     def entries(self) -> list[Entry]:
         """Return the list: the cases of the first rounds or, once these are done, the cases that are still open."""
         preset, listed = self.work.preset, self.first_entries
-        if preset.most > preset.rounds and all(entry.done >= entry.goal for entry in listed):
+        if preset.most > preset.rounds and not self.work.since and all(entry.done >= entry.goal for entry in listed):
             listed = self._open(listed)
         return sorted(listed, key=lambda entry: entry[:2])
 
@@ -163,7 +167,8 @@ class Plan:
 
         Of the cases that are due, those of the lowest tier come first, and all of them get round 1 before any gets
         round 2. Rows come in random order. If `budget_seconds` and the minutes are enough for all due cases, a turn
-        also includes its row's cases of higher tiers.
+        also includes its row's cases of higher tiers. Cases of the first table come first in each turn, and in round 1
+        they have turns of their own, so that this table can be shown early.
         """
         due = [entry for entry in self.entries if entry.done < entry.goal]
         minutes = 60 * self.work.minutes - self.spent_seconds
@@ -171,6 +176,8 @@ class Plan:
             return None
         tier, done = due[0][:2]
         first = [entry for entry in due if entry[:2] == (tier, done)]
+        if done == 0 and self.work.preset.rounds > 1:
+            first = [entry for entry in first if entry.wanted.is_first] or first
         names = list(dict.fromkeys(one.profile for one in self.work.wanted))
         random.Random(f"{self.work.seed}/{done + 1}/profiles").shuffle(names)
         profile = min((entry.wanted.profile for entry in first), key=names.index)
@@ -184,21 +191,44 @@ class Plan:
                 entry for entry in due if entry.wanted.profile == profile and entry.tier > tier and entry.done <= done
             ]
         random.Random(f"{self.work.seed}/{profile}/{done + 1}").shuffle(mine)
+        mine.sort(key=lambda entry: not entry.wanted.is_first)
         whys = ", ".join(dict.fromkeys(filter(None, (entry.why for entry in mine))))
         return Turn(mine[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in mine), whys)
+
+    @cached_property
+    def first_table_rounds(self) -> int:
+        """Return how many rounds every case of the first table has on every row that could start."""
+        cases = [one for one in self.work.wanted if one.is_first and one.profile not in self.broken]
+        return min((len(self.tried(one)) for one in cases), default=0)
 
     # The time.
 
     def seconds_of(self, entries: Iterable[Entry]) -> float:
-        """Estimate the seconds until these cases reach their goals, from earlier rounds or their tables' guesses."""
+        """Estimate the seconds until these cases reach their goals."""
         seconds, starts = 0.0, dict[str, int]()
         for entry in entries:
-            name, left = entry.wanted.profile, max(0, entry.goal - entry.done)
-            took = [result.wall_seconds for _, result in self.tried(entry.wanted)]
-            guess = SMOKE_CASE_SECONDS if self.work.smoke else entry.wanted.guess
-            seconds += left * (statistics.median(took) if took else guess)
-            starts[name] = max(starts.get(name, 0), left)
-        return seconds + sum(number * self._start_of(name) for name, number in starts.items())
+            left, profile = max(0, entry.goal - entry.done), entry.wanted.profile
+            seconds += left * self._seconds_of_round(entry.wanted)
+            starts[profile] = max(starts.get(profile, 0), left)
+        return seconds + sum(number * self._start_of(profile) for profile, number in starts.items())
+
+    def _seconds_of_round(self, wanted: Wanted) -> float:
+        """Estimate the seconds of a round of a case: the mean of its rounds, or else the guess times the `_pace`.
+
+        In a first round, code may have been compiled that is kept for all later ones.
+        """
+        took = [result.wall_seconds for _, result in self.tried(wanted)]
+        return statistics.fmean(took[1:] or took) if took else self._pace * self._guess(wanted)
+
+    def _guess(self, wanted: Wanted) -> float:
+        return SMOKE_CASE_SECONDS if self.work.smoke else wanted.guess
+
+    @cached_property
+    def _pace(self) -> float:
+        """Return the seconds that this machine takes for a guessed second, over the first rounds of all cases."""
+        tried = [one for one in self.work.wanted if self.tried(one) and self._guess(one)]
+        took = math.fsum(self.tried(one)[0][1].wall_seconds for one in tried)
+        return took / math.fsum(map(self._guess, tried)) if took else 1.0
 
     def seconds_of_turn(self, turn: Turn) -> float:
         """Estimate the seconds that a turn takes."""
@@ -206,33 +236,22 @@ class Plan:
 
     def _start_of(self, profile: str) -> float:
         starts = [one.start.start_seconds for one in self.records if one.profile == profile and one.start.start_seconds]
-        return statistics.median(starts) if starts else START_SECONDS
+        return self.turn_seconds + (statistics.median(starts) if starts else START_SECONDS)
 
     def seconds_left(self) -> float:
-        """Estimate the seconds until the run is done; open cases take at most the minutes that are left.
+        """Estimate the seconds until all cases have their first rounds or, after these, at most until the run is done.
 
-        Before the first rounds are done, a quarter of all cases is assumed to stay open, as far as the minutes allow.
+        Open cases take at most the minutes that are left.
         """
-        left, minutes = self.seconds_of(self.entries), max(0.0, 60 * self.work.minutes - self.spent_seconds)
-        if any(entry.why for entry in self.entries):
-            return min(left, minutes) if self.next_turn() else 0.0
-        if left:
-            every = self.seconds_of(entry._replace(goal=self.work.preset.most) for entry in self.entries)
-            left += min((every - left) / 4, max(0.0, minutes - left))
-        return left
-
-    @property
-    def turns_left(self) -> int:
-        """Return how many turns it takes to bring every case to its goal."""
-        left: dict[str, int] = defaultdict(int)
-        for entry in self.entries:
-            left[entry.wanted.profile] = max(left[entry.wanted.profile], entry.goal - entry.done)
-        return sum(left.values())
+        if not any(entry.why for entry in self.entries):
+            return self.seconds_of(self.entries)
+        minutes = max(0.0, 60 * self.work.minutes - self.spent_seconds)
+        return min(self.seconds_of(self.entries), minutes) if self.next_turn() else 0.0
 
 
-def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
+def read_plan(work: Work, broken: frozenset[str] = frozenset(), turn_seconds: float = 0.0) -> Plan:
     """Read the records of a machine, and return the plan of its work."""
-    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
+    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken, turn_seconds)
 
 
 def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:

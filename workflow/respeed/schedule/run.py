@@ -1,4 +1,4 @@
-"""A run: its configuration and machines, the arguments for Snakemake's rules, and the lines that the user reads.
+"""A run: its configuration and machines, and the arguments for Snakemake's rules.
 
 On a cluster, each machine is measured by a job on a node of its own. The job finds out what is left to measure; the
 head node knows only what is asked for.
@@ -8,41 +8,22 @@ import hashlib
 import json
 import os
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from respeed.analysis.cells import make_cells
-from respeed.analysis.columns import rows_of
-from respeed.analysis.controls import CONTROL, say_failed
-from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import Config, load_config, why_denied
-from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of, other_library
+from respeed.inputs.config import Config, load_config
+from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
 from respeed.machine import describe_machine, machine_slug
-from respeed.machine.devices import NAMES
 from respeed.model import Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_folder, results_folder
 from respeed.records import DESCRIPTION, record_paths, write_description
-from respeed.schedule.plan import Plan, judge, read_plan
+from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
-from respeed.schedule.work import (
-    Work,
-    cases_of,
-    chosen_tables,
-    count_cases,
-    list_work,
-    machines_in_full,
-    papers_shown,
-    profiles_shown,
-)
-from respeed.text import counted, in_words, measured_time
+from respeed.schedule.work import Work, list_work, machines_in_full, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -68,6 +49,8 @@ class Run:
         On a cluster, the resources to ask Slurm for, by machine.
     only : tuple of str
         Words; the name of a case must contain at least one of them. Without words, all cases are chosen.
+    since : str
+        A moment (ISO 8601): what was measured before does not count as measured. Empty if everything counts.
     """
 
     config: Config
@@ -77,6 +60,7 @@ class Run:
     machine: str
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     only: tuple[str, ...] = ()
+    since: str = ""
 
     @property
     def smoke(self) -> bool:
@@ -104,7 +88,8 @@ class Run:
     @cached_property
     def work(self) -> Work:
         """Return the work for this machine."""
-        return list_work(self.config, self.papers, self.rows, self.machine, self.only)
+        work = list_work(self.config, self.papers, self.rows, self.machine, self.only)
+        return replace(work, since=self.since)
 
     def plan(self) -> Plan:
         """Return the plan of the work that no record has yet."""
@@ -205,7 +190,9 @@ def _as_settings(said: Mapping[str, Any]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in said.items()]
 
 
-def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = ()) -> Run:
+def resolve_run(
+    overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = (), since: str = ""
+) -> Run:
     """Read and check every file that a run depends on, and return the run.
 
     If the run `measures`, a mistake in one of these files raises UserError. Otherwise, papers and profiles with
@@ -225,7 +212,7 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: tu
     if not nodes and (notes := notes_of(machine)) and notes.profiles is not None:
         named = tuple(name for name in config.profiles if name in notes.profiles)
         config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
-    return Run(config, dict(overrides), papers, profiles, machine, nodes, only)
+    return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
 
 
 def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -245,119 +232,3 @@ def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     if only and only not in nodes:
         raise UserError(f"machine: {only!r} has no slurm: in {MACHINES.relative_to(ROOT)}{nearest(only, nodes)}")
     return {only: nodes[only]} if only else nodes
-
-
-# The number of failed cells that are named in the last line.
-NAMED = 3
-
-
-def announce(run: Run) -> str:
-    """Return lines that say what a run will measure, and about how long that takes."""
-    preset = run.config.preset
-    each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
-    if run.nodes:
-        lines = [f"respeed: {machine}, {each}; its job finds out what is left" for machine in run.nodes]
-        return "\n".join([*lines, f"  what each job says is in {run.results}/logs/<machine>"])
-    plan, lines = run.plan(), [f"respeed: {run.machine}, {each}"]
-    due = {cell for entry in plan.entries if entry.done < preset.rounds for cell in entry.wanted.cells}
-    tables = chosen_tables(run.config, run.papers)
-    asked = [cell for one in run.work.wanted for cell in one.cells]
-    cells = make_cells(read_rounds(plan.records, run.papers), run.papers, run.profiles, {}, count=count_cases)
-    for paper, table in tables:
-        if mine := [cell for cell in asked if (cell.paper, cell.experiment) == (paper.name, table.name)]:
-            is_mine = (cells["paper"] == paper.name) & (cells["experiment"] == table.name)
-            needs = _say_expected(cells[is_mine & cells["profile"].isin([cell.profile for cell in mine])])
-            lines.append(f"  {paper.name} {table.name}: {len(due & {*mine})} of {len(mine)} cells to measure{needs}")
-        denied = filter(None, dict.fromkeys(map(why_denied, table.cases)))
-        lines += [f"  {paper.name} {table.name}: not measured: {why}" for why in denied]
-    missing = []
-    for name in (name for name in run.config.profiles if name in run.why_not):
-        profile = run.profiles[name]
-        is_row = any(cases_of(table, profile) for _, table in tables) and not other_library(profile, describe_machine())
-        missing += [name] if is_row or not run.config.all_profiles else []
-    lines += [f"  {line}" for line in [*_say_why_not(run, missing), *_out_of_time(plan)]]
-    if left := plan.seconds_left():
-        lines.append(f"  about {in_words(left)} of measuring in all; leave the machine alone meanwhile")
-    return "\n".join(lines)
-
-
-def _say_expected(cells: pd.DataFrame) -> str:
-    """Return a text with the lower bound of the sum of the cases' times, on the row for which this bound is lowest.
-
-    The bound follows from the workloads' counts of FLOP and bytes, and from the rates that rows have reached here. The
-    text is empty if no row has a bound for every case.
-    """
-    rows = cells.groupby("profile")["expected_seconds"].agg(lambda one: one.sum(skipna=False)).dropna()
-    least = measured_time(rows.min(), None, None).text
-    return f"; its times should add up to at least {least} ({rows.idxmin()})" if len(rows) else ""
-
-
-def _say_why_not(run: Run, names: Iterable[str]) -> list[str]:
-    """Return why this machine cannot run these rows, as one line for each reason."""
-    whys: dict[str, list[str]] = {}
-    for name in names:
-        whys.setdefault(run.why_not[name], []).append(name)
-    return [f"{', '.join(rows)}: not measured: {reason}" for reason, rows in whys.items()]
-
-
-def _idle_devices(run: Run) -> list[str]:
-    """Return the names of the accelerators' rows that are asked for, if this machine can run no accelerator's row.
-
-    If no row was named, rows whose device this machine lacks are left out.
-    """
-    if not all(row.profile.is_cpu for row in run.rows.values()):
-        return []
-    absent = {f"no {kind} device" for kind in NAMES.values()} if run.config.all_profiles else set()
-    rows = [name for name in run.config.profiles if name in run.why_not and not run.profiles[name].is_cpu]
-    return [name for name in rows if run.why_not[name] not in absent]
-
-
-def _out_of_time(plan: Plan) -> list[str]:
-    """Return a line with the number of spare cells for which the minutes are not enough; no line if there are none."""
-    listed = {entry.wanted.place for entry in plan.first_entries}
-    left = sum(one.place not in listed for one in plan.work.wanted if one.profile not in plan.broken)
-    more = "preset=paper has more, and what you name by profiles= is always measured"
-    return [f"{plan.work.minutes:g} minutes are not enough for {counted(left, 'cell')}: {more}"] if left else []
-
-
-def say_farewell(run: Run) -> bool:
-    """Print the last lines of a run: where the report and tables are, and the results; return whether a cell failed."""
-    document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
-    if document.exists():
-        # After the target `pdf`, an earlier page is older than the tables.
-        is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
-        named = f"{document}{f', for a browser {page}' if is_new else ''}"
-        _say(f"the report is {named}; tables are in {run.results}/tables")
-    if run.nodes:
-        return False
-    return say_what_came_out(run, _say)
-
-
-def say_what_came_out(run: Run, say: Callable[[str], None]) -> bool:
-    """Call `say` with lines about the results of the cells that are asked for; return whether any cell failed."""
-    plan = run.plan()
-    asked = [cell for one in run.work.wanted for cell in one.cells]
-    rounds = read_rounds(plan.records, run.papers)
-    judged = judge(rounds, asked)
-    failed = judged[judged["status"] == "failed"]
-    if (missing := int(judged["without"].sum())) and not run.smoke:
-        say(f"{missing} of {counted(len(asked), 'cell')} have no interval; ./run respeed doctor says what disturbs")
-    for line in [*_out_of_time(plan), *_say_why_not(run, _idle_devices(run))]:
-        say(line)
-    timed = judged["seconds"].notna()
-    counts = f"{counted(int(timed.sum()), 'cell')} measured"
-    if left := len(asked) - int(timed.sum()) - len(failed):
-        whys = judged.loc[~timed & (judged["status"] != "failed"), "reason"]
-        counts += f", {left} not measured: {whys.iloc[0] if len(whys) else 'not yet'}"
-    if len(failed):
-        named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
-        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        counts += f", {len(failed)} failed: {'; '.join(named[:NAMED])}{more}; ./run respeed status shows where"
-    controls = rounds[(rounds["algorithm"] == CONTROL) & (not run.smoke)]
-    untrue = say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls))
-    say("; ".join(filter(None, [f"{run.machine}: {counts}", untrue])))
-    return bool(len(failed))
-
-
-def _say(line: str) -> None:
-    print(f"respeed: {line}", file=sys.stderr)

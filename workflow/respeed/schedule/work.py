@@ -102,15 +102,16 @@ def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
 class Wanted:
     """A case on a row; `cells` are the cells of tables that ask for the case; cases of a lower `tier` come first.
 
-    `source` is a checksum of the workload's file and of the outside program, if any. `rehearsals` are the table's tiny
-    cases: one of the same workload runs first, to load what a first step loads. `guess` is a guess of a round's
-    seconds.
+    `is_first` is whether the case is shown early: the first table asks for it, on a row of `_shown_first`. `source` is
+    a checksum of the workload's file and of the outside program, if any. `rehearsals` are the table's tiny cases: one
+    of the same workload runs first, to load what a first step loads. `guess` is a guess of a round's seconds.
     """
 
     row: Row
     case: Case
     cells: tuple[CellKey, ...]
     tier: int
+    is_first: bool
     source: str
     rehearsals: tuple[Case, ...]
     guess: float
@@ -133,7 +134,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Work:
-    """All that is to be measured on a machine; `minutes` is the preset's, for each paper that prints rows."""
+    """All that is to be measured on a machine; `minutes` is the preset's, for each paper that prints rows.
+
+    With `since`, a moment (ISO 8601), only what was measured from then on counts as measured.
+    """
 
     machine: str
     preset: Preset
@@ -141,11 +145,17 @@ class Work:
     papers: Mapping[str, Paper]
     wanted: tuple[Wanted, ...]
     minutes: float
+    since: str = ""
 
     @property
     def smoke(self) -> bool:
         """Return whether the cases are tiny, so that their times are not measurements."""
         return self.preset.is_smoke
+
+    @property
+    def cells(self) -> list[CellKey]:
+        """Return all cells that are asked for."""
+        return [cell for wanted in self.wanted for cell in wanted.cells]
 
     @property
     def timing(self) -> TimingProtocol:
@@ -175,6 +185,7 @@ def list_work(
     """
     chosen = chosen_tables(config, papers)
     found: dict[tuple[str, str], Wanted] = {}
+    early = _shown_first(rows) or {*rows}
     for paper, experiment in chosen:
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
@@ -184,12 +195,18 @@ def list_work(
                 cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name)
                 place = row.profile.name, case_key(case.workload, case.parameters)
                 before = found.get(place)
-                tier = _tier(config, paper, experiment, row, chosen[0][1], rows)
+                is_first = experiment is chosen[0][1] and row.profile.name in early
+                tier = _tier(config, paper, experiment, row, is_first, rows)
                 found[place] = Wanted(
-                    row, case, (*before.cells, cell) if before else (cell,), min(tier, before.tier) if before else tier,
-                    source_of(case, row.profile.architecture), experiment.smoke_cases,
+                    row,
+                    case,
+                    (*before.cells, cell) if before else (cell,),
+                    min(tier, before.tier) if before else tier,
+                    is_first or (before is not None and before.is_first),
+                    source_of(case, row.profile.architecture),
+                    experiment.smoke_cases,
                     experiment.round_seconds / len(experiment.cases),
-                )  # fmt: skip
+                )
     printing = {paper.name for paper, _ in chosen if paper.rows}
     return Work(
         machine, config.preset, config.seed, papers, tuple(found.values()), config.preset.minutes * len(printing)
@@ -230,7 +247,7 @@ def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
 
 
 def _tier(
-    config: Config, paper: Paper, experiment: Experiment, row: Row, first: Experiment, rows: Mapping[str, Row]
+    config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool, rows: Mapping[str, Row]
 ) -> int:
     """Return the tier of a table on a row; it is USUAL without an accelerator's row, or without minutes.
 
@@ -247,7 +264,7 @@ def _tier(
         names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
         place = names.index(row.profile.name) if row.profile.name in names else len(names)
         return USUAL + 1 + is_silent * (len(names) + 1) + place
-    return FIRST if experiment is first and row.profile.name in _shown_first(rows) else USUAL
+    return FIRST if is_first else USUAL
 
 
 def _shown_first(rows: Mapping[str, Row]) -> set[str]:

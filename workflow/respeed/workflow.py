@@ -16,12 +16,14 @@ from typing import Any
 
 from respeed.errors import RESUMES, UserError
 from respeed.machine.process import interrupt_when_stopped
+from respeed.outcome import announce, say_farewell
 from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
 from respeed.schedule.rows import check_same_machine
-from respeed.schedule.run import PROFILE, Run, announce, resolve_run, say_farewell
+from respeed.schedule.run import PROFILE, Run, resolve_run
 
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
+LOGGER = "snakemake.logging"
 # What the plugin writes before Slurm's own words.
 _REFUSED = "SLURM sbatch failed. The error message was '"
 
@@ -53,9 +55,28 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
     config.update(run.front_page)
     if snakemake.is_main_process and measures:
         print(announce(run), file=sys.stderr)
+        if not run.nodes:
+            _say_what_limits_nothing(run, snakemake)
+            _hide_chatter()
     # Say where the report is even if nothing was to be done.
     atexit.register(_end_idle, run, snakemake)
     return run
+
+
+def _say_what_limits_nothing(run: Run, snakemake: Any) -> None:
+    """Say which of Snakemake's options do not change what is measured, though one could think so."""
+    rows = [row.threads for row in run.rows.values() if row.profile.is_cpu]
+    if snakemake.cores < (most := max(rows, default=0)):
+        limit = f"threads: {snakemake.cores} in a profile, or taskset on Linux, limits them"
+        said = f"--cores {snakemake.cores} limits no measurement: rows of all cores run on {most}; {limit}"
+        print(f"respeed: {said}", file=sys.stderr)
+
+
+def _hide_chatter() -> None:
+    """Hide Snakemake's lines about its own work from the screen: no warning, no error, and nothing about a job."""
+    for handler in logging.getLogger(LOGGER).handlers:
+        if not isinstance(handler, logging.FileHandler):
+            handler.addFilter(lambda record: record.levelno > logging.INFO or hasattr(record, "event"))
 
 
 def start(run: Run, snakemake: Any) -> None:
@@ -65,10 +86,12 @@ def start(run: Run, snakemake: Any) -> None:
         if may_measure(sys.argv):
             check_room(results_folder(run.smoke))
         hold_folder(run.smoke)
+    if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
+        print("respeed: what is measured stays; ./run respeed measure --again measures it anew", file=sys.stderr)
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
-        logging.getLogger("snakemake.logging").addHandler(FailedJobs())
+        logging.getLogger(LOGGER).addHandler(FailedJobs())
 
 
 def check_executor(run: Run, snakemake: Any) -> None:
@@ -81,18 +104,32 @@ def check_executor(run: Run, snakemake: Any) -> None:
 
 
 def succeed(run: Run) -> None:
-    """When all is done, print where the report is and the results; exit with 1 if any cell failed."""
-    if say_farewell(run) and may_measure(sys.argv):
+    """When all is done, print where the report is and the results; exit with 1 if a cell failed or is left."""
+    if _is_failure(run) and may_measure(sys.argv):
         sys.exit(1)
+
+
+def _is_failure(run: Run) -> bool:
+    """Print the last lines of a run, and return whether a cell failed or, in a run that measures, is left."""
+    outcome = say_farewell(run)
+    is_left = outcome.is_left and may_measure(sys.argv)
+    if is_left:
+        rest = "./run snakemake --cores all, without a target, measures the rest"
+        print(f"respeed: not all was measured: {rest}", file=sys.stderr)
+    return outcome.has_failed or is_left
 
 
 def _end_idle(run: Run, snakemake: Any) -> None:
     """Do the same as `succeed` after a run that had nothing to do, for which Snakemake calls no handler."""
     dag = getattr(snakemake, "dag", None)
-    measures = snakemake.executor_plugin is not None and not snakemake.dryrun
-    if measures and dag is not None and any(dag.targetjobs) and not len(dag) and say_farewell(run):
+    if _is_executed(snakemake) and dag is not None and any(dag.targetjobs) and not len(dag) and _is_failure(run):
         sys.stdout.flush()
         os._exit(1)  # too late for an exception to set the exit code
+
+
+def _is_executed(snakemake: Any) -> bool:
+    """Return whether Snakemake runs jobs: not in a dry run, nor to draw its graph or to make its own report."""
+    return snakemake.executor_plugin is not None and not snakemake.dryrun
 
 
 def fail(run: Run) -> None:

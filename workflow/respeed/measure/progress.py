@@ -1,0 +1,175 @@
+"""What a run says while it measures: each case's number, each turn's disturbances, and the time that is left.
+
+A case's number is computed while the next case is built and checked. That takes about a millisecond, so that it
+disturbs no timed step.
+"""
+
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from respeed.analysis.cells import published_beside
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_cell
+from respeed.analysis.rounds import CellKey, count_causes, judge_round, key_of, read_rounds
+from respeed.measure.timing import seconds_now, utc_now
+from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
+from respeed.protocol import quiet_probe
+from respeed.records import Record, Result
+from respeed.schedule.plan import Plan, Turn
+from respeed.schedule.work import Wanted
+from respeed.sessions import Probes, current_session, probed_as
+from respeed.text import counted, format_speedup, in_words, is_known, measured_time
+
+# Letters of the line that shows the current case, of its bar, and of the name of a case.
+WIDTH, BAR, NAME = 110, 20, 44
+# The first table is shown after its first round, and again when its numbers have intervals.
+SHOWN_AFTER = (1, FEWEST_ROUNDS)
+# A machine is called disturbed if more than half of at least so many blocks do not count.
+TELLING_BLOCKS = 20
+
+
+class Disturbed:
+    """Counts the blocks that were timed, those of them that do not count, and why they do not."""
+
+    def __init__(self) -> None:
+        self.blocks, self.discarded, self.causes = 0, 0, Counter[str]()
+
+    def add(self, judged: Mapping[str, Any]) -> None:
+        """Add the blocks of a round that `judge_round` has judged."""
+        self.blocks += judged["blocks"]
+        self.discarded += judged["discarded"]
+        self.causes += judged["cause_counts"]
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        if not self.discarded:
+            return f"none of {counted(self.blocks, 'block')} was disturbed"
+        return f"{self.discarded} of {counted(self.blocks, 'block')} disturbed: {count_causes(self.causes)}"
+
+
+class Progress:
+    """Follows the turns of a session, and says how they go.
+
+    Parameters
+    ----------
+    say : callable
+        Prints a line on the screen, and writes it to the log.
+    show_first_table : callable
+        Prints the first table, which has so many rounds by now.
+
+    Attributes
+    ----------
+    turns, counted : int
+        How many turns were begun, and how many of their rounds have a time.
+    """
+
+    def __init__(
+        self, say: Callable[[str], None], show_first_table: Callable[[int], None] = lambda rounds: None
+    ) -> None:
+        self._say, self._show_first_table, self._status = say, show_first_table, ""
+        self._began = self._turn_began = seconds_now()
+        self._left = self._recorded = 0.0
+        self.turns = self.counted = self._shown = 0
+        self._all, self._is_warned = Disturbed(), False
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the session began."""
+        return seconds_now() - self._began
+
+    @property
+    def turn_seconds(self) -> float:
+        """Return the mean seconds that a turn took besides what its record counts."""
+        return max(0.0, self.seconds - self._recorded) / self.turns if self.turns else 0.0
+
+    def say(self, line: str) -> None:
+        """Print a line, in place of the one that shows the current case."""
+        self.note("")
+        self._say(line)
+
+    def note(self, text: str) -> None:
+        """On a terminal, show a bar, the time that is left, and what is done at the moment; "" clears that line."""
+        if not sys.stderr.isatty():
+            return
+        left = max(0.0, self._left - (seconds_now() - self._turn_began))
+        bar = "#" * round(BAR * self.seconds / (self.seconds + left))
+        line = f"  [{bar:.<{BAR}}] {in_words(left)} left: {text}"[:WIDTH] if text else ""
+        print(f"{line:{len(self._status)}}", end="\r", file=sys.stderr, flush=True)
+        self._status = line
+
+    def begin_turn(self, plan: Plan, turn: Turn, probes: Probes) -> None:
+        """Say which turn begins and how much time is left; before that, show the first table if it is time to.
+
+        `probes` are the times of the row's probes in this session.
+        """
+        goal, rounds = plan.work.preset.rounds, plan.first_table_rounds
+        if self.turns and rounds in SHOWN_AFTER and self._shown < rounds < goal:
+            self._shown = rounds
+            self.note("")
+            self._show_first_table(rounds)
+        what = f"again ({turn.again})" if turn.again else f"round {turn.cases[-1][1]} of {goal}"
+        left, until = ("at most", "") if turn.again else ("about", f" to the end of round {goal}")
+        self._left, self._turn_began = plan.seconds_left(), seconds_now()
+        self.turns += 1
+        self.say(
+            f"respeed: turn {self.turns}: {turn.row.profile.name}, {counted(len(turn.cases), 'case')}, {what}; "
+            f"{in_words(self.seconds)} gone, {left} {in_words(self._left)} left{until}"
+        )
+        self._papers, self._disturbed = plan.work.papers, Disturbed()
+        self._probes = {group: [*seconds] for group, seconds in probes.items()}
+        self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
+        records = [record for record in plan.records if record.profile == turn.row.profile.name]
+        earlier = read_rounds(records, plan.work.papers)
+        self._session = earlier["session"].max() if current_session(records, utc_now()) else -1
+        self._seconds: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in rows_of(earlier[earlier["step_seconds"].notna()]):
+            self._seconds[key_of(row)][row.session].append(row.step_seconds)
+
+    def finish_case(self, record: Record) -> None:
+        """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
+        result, is_cpu = record.results[-1], record.start.profile.is_cpu
+        wanted, probes = self._wanted[result.key], self._probes.setdefault(probed_as(result.key, is_cpu=is_cpu), [])
+        probes += [seconds for block in result.blocks for seconds in block.probe_seconds]
+        judged = judge_round(record, result, quiet_probe(probes) if probes else math.inf)
+        self._disturbed.add(judged)
+        self._all.add(judged)
+        cell, step = wanted.cells[0], judged.get("step_seconds")
+        if result.status != "measured":
+            number = f"{result.status}: {result.reason}"
+        elif step is None:
+            number = f"disturbed: {judged['causes']}"
+        else:
+            self.counted += 1
+            self._seconds[cell][self._session].append(step)
+            estimate = estimate_cell(self._seconds[cell])
+            time = measured_time(estimate.value, estimate.low, estimate.high)
+            interval = time.interval if estimate.margin else ""
+            number = f"{time.text:>9} {interval:6} {self._say_beside(wanted, result, estimate.value)}".rstrip()
+        self.say(f"  {f'{cell.experiment} {cell.case} on {cell.profile}':{NAME}} {number}")
+
+    def _say_beside(self, wanted: Wanted, result: Result, step_seconds: float) -> str:
+        """Return how fast a step is beside the paper's accelerator, or else its CPU; empty if it prints no number."""
+        cell = wanted.cells[0]
+        paper = self._papers[cell.paper]
+        seconds = step_seconds * (steps := paper.experiments[cell.experiment].steps(wanted.case))
+        width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
+        work = steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0)
+        for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
+            beside = published_beside(paper, cell.experiment, cell.case, architecture, cell.workload, *work)
+            if is_known(beside["published_seconds"]):
+                return f"{format_speedup(beside['published_seconds'] / seconds)} the paper's {name}"
+        return ""
+
+    def end_turn(self, records: list[Record]) -> None:
+        """Say how much of a turn was disturbed and by what; if most of the session is, say so once."""
+        self._recorded += sum(record.wall_seconds for record in records)
+        self.say(f"  {in_words(seconds_now() - self._turn_began)}; {self._disturbed}")
+        if not self._is_warned and self._all.blocks >= TELLING_BLOCKS and 2 * self._all.discarded > self._all.blocks:
+            self._is_warned = True
+            self.say(
+                f"respeed: this machine is not quiet ({self._all}), so numbers will be few and uncertain: close other "
+                "programs, or stop and measure later; ./run respeed doctor names busy programs"
+            )
