@@ -33,6 +33,8 @@ FACTS = [
 CASES = [*(case for case in ODD if case.workload != "convnet"), *NETS]
 # A number that was computed, and may be off in its last digits elsewhere.
 COMPUTED = re.compile(r"-?\d\.\d+e[-+]\d\d")
+# Rounding decides how many iterations these take: what they compute is the same but for so much of its largest numbers.
+ROUNDED = {"sparse_parallel": 0.01, "sparse_published": 0.1}
 
 
 def facts_of(case: Case) -> Iterator[str]:
@@ -59,7 +61,7 @@ def operations(case: Case, in_pieces: bool) -> str:
     made.in_pieces = in_pieces
     with torch.backends.cudnn.flags(allow_tf32=in_pieces), counted:
         steps(build(made, case), 2)
-    is_known = not case.workload.startswith("sparse_p")
+    is_known = case.workload not in ROUNDED
     return ", ".join(f"{name} {count}" if is_known else name for name, count in sorted(counted.names.items()))
 
 
@@ -90,7 +92,9 @@ def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_o
     assert COMPUTED.sub("#", now).splitlines() == COMPUTED.sub("#", before).splitlines()
     for mine, theirs in zip(now.splitlines(), before.splitlines(), strict=True):
         numbers, right = ([float(number) for number in COMPUTED.findall(line)] for line in (mine, theirs))
-        assert numbers == pytest.approx(right, rel=1e-3, abs=1e-8), mine
+        # The mean of an array may nearly cancel: it is as exact as the smallest and the largest number.
+        share = ROUNDED.get(case.workload, 1e-5) if " = " in mine else 1e-5
+        assert numbers == pytest.approx(right, rel=1e-3, abs=share * max(map(abs, right[:2]), default=0)), mine
 
 
 if __name__ == "__main__":
