@@ -18,10 +18,10 @@ def hear_all() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def still_run(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Those that have not ended after so long; one that has may stay in the list until somebody asks how."""
-    deadline = time.monotonic() + seconds
-    while (left := [one for one in processes if runs(one.pid)]) and time.monotonic() < deadline:
+def still_run(pids: list[int]) -> list[int]:
+    """Those that have not ended after a minute; one that has may stay in the list until somebody asks how."""
+    deadline = time.monotonic() + 60
+    while (left := [*filter(runs, pids)]) and time.monotonic() < deadline:
         time.sleep(0.01)
     return left
 

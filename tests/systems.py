@@ -6,7 +6,10 @@ import subprocess
 
 import pytest
 
+from respeed.machine.cpu import usable_cores
+
 IS_ROOT = os.geteuid() == 0
+two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
 
 
 def as_nobody() -> list[str]:

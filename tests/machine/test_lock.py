@@ -20,7 +20,7 @@ import subprocess, sys
 from respeed.machine.process import machine_lock
 with machine_lock(0) as held:
     if "child" in sys.argv:
-        subprocess.Popen(["sleep", "1"], pass_fds=held, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.Popen(["cat"], pass_fds=held, stdout=subprocess.DEVNULL)
     print("mine", flush=True)
     sys.stdin.read()
 """
@@ -76,8 +76,8 @@ def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> Non
         other.kill()
         other.wait()
         assert who_measures()
-        with machine_lock(60, lambda _: None):
-            pass
+        with machine_lock(60, lambda _: other.stdin.close()):
+            assert other.stdin.closed
     assert who_measures() is None
 
 

@@ -17,12 +17,12 @@ from respeed.protocol import REAL, contamination
 from tests.measure.test_turn import take
 from tests.orders import order_of
 from tests.signals import lines_of
+from tests.systems import two_cores
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this kernel does not tell which threads ran"
 )
 TORCH = load_profile("torch-1")
-two_cores = pytest.mark.skipif(len(usable_cores()) < 2, reason="needs two cores")
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
 

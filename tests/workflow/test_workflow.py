@@ -147,12 +147,12 @@ def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_c
     ) as process:  # fmt: skip
         while "respeed: turn 2:" not in (line := process.stdout.readline()):
             assert line, "it ended by itself"
-        children = psutil.Process(process.pid).children(recursive=True)
+        children = [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
         os.kill(process.pid, signal.SIGTERM)
         assert STOPPED in process.stdout.read()
-        assert process.wait(timeout=20) != 0
+        assert process.wait(timeout=60) != 0
         assert children
-        assert not still_run(children, 1)
+        assert not still_run(children)
     assert len(project.records()) == 1
 
 

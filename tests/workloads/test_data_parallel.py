@@ -19,6 +19,7 @@ from respeed.workloads.arrays import largest_error
 from respeed.workloads.data_parallel import ConvnetReplicas, DataParallel
 from tests.backends.ranks import Wrong
 from tests.conformance.programs import case_of, is_right, make, steps
+from tests.systems import two_cores
 
 SIZES: dict[str, Any] = {"visible": 53, "hidden": 37, "classes": 7, "batch": 30, "learning_rate": 0.5, "replicas": 2}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of threads")
@@ -84,10 +85,9 @@ def test_replicas_that_do_not_answer_are_ended(monkeypatch: pytest.MonkeyPatch) 
 
 
 @linux
+@two_cores
 def test_each_has_a_core_of_its_own_and_none_is_reached_from_elsewhere() -> None:
     allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        pytest.skip("needs two cores")
     program = make("torch", threads=2).build(DataParallel(**SIZES), 5)
     pids = program.arrays.helpers
     assert [os.sched_getaffinity(pid) for pid in pids] == [{cpu} for cpu in allowed[:2]]

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 import yaml
 
@@ -28,6 +28,7 @@ from respeed.schedule import work
 from respeed.workloads import program
 from tests.conftest import ROOT
 from tests.orders import order_of
+from tests.signals import still_run
 
 EXAMPLE = ROOT / "docs/three-loops"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -70,8 +71,8 @@ WRONG = yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text())
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_program_that_goes_wrong_has_a_reason(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "PATTERN_SECONDS", 0.1)
-    monkeypatch.setattr(program, "TIMEOUT_SECONDS", 0.5 if name == "endless" else 20)
+    if limit := {"hard pattern": "PATTERN_SECONDS", "endless": "TIMEOUT_SECONDS"}.get(name):
+        monkeypatch.setattr(program, limit, 0.5)
     command, said, status, reason = WRONG[name]
     facts = measured(*command, **said)
     assert (facts["status"], facts["blocks"], facts["reason"].count("\n")) == (status, [], 0)
@@ -103,10 +104,11 @@ def test_the_time_is_that_of_the_whole_process_or_the_number_that_it_prints(fold
 
 
 def test_every_run_is_a_fresh_process_and_the_first_is_never_timed(folder: Path) -> None:
-    facts = measured("sh", "-c", "[ -e $0 ] || sleep 1; echo $$ >> $0", str(folder / "runs"))
+    script = '[ -e "$0" ] && t=0.03125 || t=0.5; echo $$ >> "$0"; sleep $t; echo $t'
+    facts = measured("sh", "-c", script, str(folder / "runs"), time_pattern="(.*)")
     runs = (folder / "runs").read_text().split()
     assert len({*runs}) == len(runs) > 1
-    assert max(seconds_of(facts)) < 1
+    assert seconds_of(facts) == {0.03125}
 
 
 # A program with a child; both say so if they were let go on.
@@ -117,27 +119,22 @@ child = subprocess.Popen([sys.executable, "-I", "-S", "-c", {LATER!r}, sys.argv[
 with open(sys.argv[1], "w") as file:
     file.write(f"{{child.pid}} {{os.getpid()}}")
 """
+# What ends the two that go on is the alarm of the measuring process, which sounds as soon as there are others to end.
+ALARM = f"os.kill(os.getppid(), {signal.SIGALRM})\n{LATER}"
 ENDS = {
     "ends": "raise SystemExit(1)",
     "ends well": "",
-    "says no more": f"child.kill(); child.wait(); os.close(1); os.close(2)\n{LATER}",
-    "leaves its group": f"os.setsid()\n{LATER}",
+    "says no more": f"child.kill(); child.wait(); os.close(1); os.close(2)\n{ALARM}",
+    "leaves its group": f"os.setsid()\n{ALARM}",
 }
 
 
 def all_gone(pids: Path) -> bool:
-    end = time.monotonic() + 5
-    alive = [int(pid) for pid in pids.read_text().split()]
-    while alive and time.monotonic() < end:
-        there = filter(psutil.pid_exists, alive)
-        alive = [pid for pid in there if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
-        time.sleep(0.01)
-    return not alive and not pids.with_name("pids-survived").exists()
+    return not still_run([*map(int, pids.read_text().split())]) and not pids.with_name("pids-survived").exists()
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_nothing_that_a_run_started_outlives_it(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "TIMEOUT_SECONDS", 1)
+def test_nothing_that_a_run_started_outlives_it(folder: Path, name: str) -> None:
     facts = measured(*PYTHON, f"{CHILD}\n{ENDS[name]}", str(folder / "pids"))
     assert facts["status"] == ("measured" if name == "ends well" else "failed")
     assert all_gone(folder / "pids")

@@ -15,6 +15,7 @@ from respeed.model import Case
 from respeed.workloads.arrays import Drawn, chunks
 from respeed.workloads.vector_sum import on_host
 from tests.conformance.programs import build, is_right, make
+from tests.systems import two_cores
 
 BOTH = pytest.mark.parametrize("backend", ["numpy", "torch"])
 SUMS: list[tuple[str, dict[str, Any]]] = [("vector_sum", {"threads": 1}), ("vector_sum", {})]
@@ -30,7 +31,7 @@ def test_vectors_of_any_length_are_right(backend: str, threads: int, workload: s
 
 
 LIMITED = [("matmul", {"m": 1024, "k": 1024, "n": 1024}), ("vector_sum", {"length": 2**23})]
-TELLS = os.path.exists("/proc/self/schedstat")
+tells = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no kernel that tells which threads ran")
 
 
 def threads_ran(program: Any) -> int:
@@ -42,7 +43,8 @@ def threads_ran(program: Any) -> int:
     return int(difference(before, take_snapshot())["threads_ran"])
 
 
-@pytest.mark.skipif(not TELLS, reason="this kernel does not tell which threads ran")
+@two_cores
+@tells
 @BOTH
 @pytest.mark.parametrize(("name", "sizes"), LIMITED)
 def test_one_thread_of_two_is_one_and_then_there_are_two_again(backend: str, name: str, sizes: dict[str, int]) -> None:
@@ -54,7 +56,8 @@ def test_one_thread_of_two_is_one_and_then_there_are_two_again(backend: str, nam
         build(made, Case("threads", name, {**sizes, "threads": 3}))
 
 
-@pytest.mark.skipif(not TELLS, reason="this kernel does not tell which threads ran")
+@two_cores
+@tells
 @BOTH
 def test_a_small_step_wakes_all_threads_where_it_is_spread(backend: str) -> None:
     made = make(backend, threads=2)
