@@ -79,9 +79,9 @@ class Project:
 
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.folder / file
-        text = path.read_text()
+        text = path.read_text("utf-8")
         assert old in text, f"{file} has no {old!r}"
-        path.write_text(text.replace(old, new))
+        path.write_text(text.replace(old, new), "utf-8")
 
     def records(self) -> dict[str, float]:
         """Every smoke record and when it was last written."""

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,13 @@ def on_small_disk(folder: str | os.PathLike[str], size: str) -> list[str]:
     """In the folder, on which an empty disk of that size is mounted meanwhile: nobody else sees it."""
     script = f'mount -t tmpfs -o size={size} none "$0" && cd "$0" && exec "$@"'
     return _checked([*_unshared("--mount"), "sh", "-c", script, os.fspath(folder)])
+
+
+def needs_executables(folder: Path) -> Path:
+    """The folder, if what lies in it may be run."""
+    if os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
+        pytest.skip(f"{folder} is on a disk of which nothing may be run")
+    return folder
 
 
 def without_network(*options: str) -> list[str]:

@@ -27,10 +27,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_for_people_leave_out_what_tables_for_tools_have(tables: Path) -> None:
-    lines = csv.DictReader((tables / "raina2009/rbm.csv").read_text().splitlines())
+    lines = csv.DictReader((tables / "raina2009/rbm.csv").read_text("utf-8").splitlines())
     assert {line["group"].split(":")[0] for line in lines} == {"As published", *(f"On box-0{n}" for n in range(5))}
     for name in ("raina2009/rbm.md", "raina2009/rbm.tex", "../tables.html", "../front.html", "../README.md"):
-        text = (tables / name).read_text()
+        text = (tables / name).read_text("utf-8")
         assert ("box-01" in text, "box-02" in text) == (True, False), name
 
 

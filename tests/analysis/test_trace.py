@@ -42,7 +42,7 @@ def test_each_round_has_the_line_of_its_record_and_the_number_is_their_trimmed_m
     found = trace(capsys, CELL, "torch-1")
     for row in found["rounds"]:
         path, _, line = row["record"].rpartition(":")
-        blocks = json.loads(Path(path).read_text().splitlines()[int(line) - 1])["blocks"]
+        blocks = json.loads(Path(path).read_text("utf-8").splitlines()[int(line) - 1])["blocks"]
         assert row["step_seconds"] in (None, pytest.approx(blocks[0]["sample_seconds"][0]))
     *kept, disturbed = found["rounds"]
     assert disturbed["step_seconds"] is None
@@ -55,8 +55,8 @@ def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> Non
     start, result = make_lines()
     write_lines(start, result | make_lines(case="1024x4096")[1], result)
     (path,) = record_paths(False)
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], "damaged", lines[2], ""]))
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([lines[0], "damaged", lines[2], ""]), "utf-8")
     assert [row["record"] for row in trace(capsys, CELL, "torch-1")["rounds"]] == [f"{path}:3"]
 
 

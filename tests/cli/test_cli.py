@@ -34,7 +34,7 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
     project.edit("workflow/papers/bergstra2010/published.csv", "6573.73,ex", "6_573.73,ex")
     (workflow / "respeed/workloads/mine.py").write_text("def build(:\n")
     project.edit("config.yaml", "seed: 2009", "seed: !!int ''")
-    seed = (project.folder / "config.yaml").read_text().partition("\nseed:")[0].count("\n") + 2
+    seed = (project.folder / "config.yaml").read_text("utf-8").partition("\nseed:")[0].count("\n") + 2
     done = project.run("respeed", "check", check=False)
     assert done.returncode == 1
     *lines, last = done.stdout.splitlines()

@@ -69,7 +69,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_explain_take_and_say_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     """The commands are those of the transcript; of those with `parse`, what their functions are called with."""
     lines = []
-    for line in (line for line in TRANSCRIPT.read_text().splitlines() if line.startswith("$ ")):
+    for line in (line for line in TRANSCRIPT.read_text("utf-8").splitlines() if line.startswith("$ ")):
         (_, program, *words), code = shlex.split(line), None
         if program == "parse":
             options = vars(build_parser().parse_args(words))
@@ -82,7 +82,7 @@ def test_commands_explain_take_and_say_what_is_known(capsys: pytest.CaptureFixtu
             text = "".join(capsys.readouterr()) + f"exit code {code}\n" * bool(code)
         lines.append(f"{line}\n{re.sub('[0-9,]+ bytes|there are: accelerate.*', '...', text)}")
     made = sorted(path for path in Path("workflow").rglob("*") if path.is_file())
-    written = [f"{path}: {line}\n" for path in made for line in path.read_text().splitlines()]
+    written = [f"{path}: {line}\n" for path in made for line in path.read_text("utf-8").splitlines()]
     lines += [line for line in written if re.search(rf": .*([Mm]ine|[Mm]y_?[Oo]wn|\b{files.PLACEHOLDER}\b)", line)]
-    lines += [f"{path}: {Path(path).read_text()!r}\n" for path in ("log", "stamp")]
+    lines += [f"{path}: {Path(path).read_text('utf-8')!r}\n" for path in ("log", "stamp")]
     assert_known(TRANSCRIPT, "".join(lines))

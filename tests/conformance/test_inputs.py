@@ -85,7 +85,7 @@ def described(given: Any) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_ones(case: Case) -> None:
-    known = dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text(), re.DOTALL | re.MULTILINE))
+    known = dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text("utf-8"), re.DOTALL | re.MULTILINE))
     if name_of(case) not in known:
         pytest.skip("nothing is known of it yet: ./run python -m tests.conformance.test_inputs writes it down")
     now, before = "\n".join(facts_of(case)), known[name_of(case)]
@@ -98,4 +98,4 @@ def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_o
 
 
 if __name__ == "__main__":
-    KNOWN.write_text("".join(f"== {name_of(case)}\n" + "\n".join(facts_of(case)) + "\n\n" for case in CASES))
+    KNOWN.write_text("".join(f"== {name_of(case)}\n" + "\n".join(facts_of(case)) + "\n\n" for case in CASES), "utf-8")

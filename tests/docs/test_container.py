@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 STEPS = [
     re.sub(r"\s+", " ", step)
-    for step in re.sub(r"^#.*\n|\\\n", "", (ROOT / "Containerfile").read_text(), flags=re.MULTILINE).splitlines()
+    for step in re.sub(r"^#.*\n|\\\n", "", (ROOT / "Containerfile").read_text("utf-8"), flags=re.MULTILINE).splitlines()
     if step
 ]
 

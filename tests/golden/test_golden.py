@@ -39,7 +39,7 @@ def build(folder: Path) -> None:
 def made_tables(folder: Path) -> dict[str, str]:
     results = folder / "results"
     paths = (path for ending in ("csv", "md") for path in (results / "tables").rglob(f"*.{ending}"))
-    return {name: path.read_text() for path in paths if (name := str(path.relative_to(results))) not in NOT_KEPT}
+    return {name: path.read_text("utf-8") for path in paths if (name := str(path.relative_to(results))) not in NOT_KEPT}
 
 
 def words_of(report: Path) -> str:
@@ -56,20 +56,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tables_and_the_reviewers_page_of_known_records_are_the_known_ones(built: Path) -> None:
-    assert (built / REVIEW).read_text().splitlines() == (HERE / "REVIEW.md").read_text().splitlines()
+    assert (built / REVIEW).read_text("utf-8").splitlines() == (HERE / "REVIEW.md").read_text("utf-8").splitlines()
     made = made_tables(built)
     assert sorted(made) == sorted(str(path.relative_to(HERE)) for path in (HERE / "tables").rglob("*.*"))
     for name, text in made.items():
-        if text != (HERE / name).read_text() and name.count("/") == 1:
+        if text != (HERE / name).read_text("utf-8") and name.count("/") == 1:
             # Says which rows and columns; what it lets pass, a last digit, say, the texts below do not.
             before, now = (pd.read_csv(folder / name) for folder in (HERE, built / "results"))
             pd.testing.assert_frame_equal(now, before, obj=name)
-        assert text.splitlines() == (HERE / name).read_text().splitlines(), name
+        assert text.splitlines() == (HERE / name).read_text("utf-8").splitlines(), name
 
 
 def test_the_report_of_known_records_has_the_known_words(built: Path) -> None:
     assert b"<pdfaid:part>2" in (built / "report/report.pdf").read_bytes()  # for archives, and for who reads it aloud
-    assert words_of(built / "report/report.pdf").splitlines() == (HERE / "report.txt").read_text().splitlines()
+    assert words_of(built / "report/report.pdf").splitlines() == (HERE / "report.txt").read_text("utf-8").splitlines()
 
 
 def write_anew() -> None:
@@ -80,10 +80,10 @@ def write_anew() -> None:
         for name, text in made_tables(folder).items():
             path = HERE / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, "utf-8")
         with contextlib.chdir(folder):
             shutil.copy(build_review(smoke=False, machine="desk"), HERE)
-        (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"))
+        (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"), "utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from respeed.inputs.registry import read_workload
 from respeed.paths import HARDWARE, ROOT
 from tests.inputs.written import FILES, read
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())["yaml"]
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_bytes())["yaml"]
 
 KINDS = ("config", "cpu", "machine", "draft")
 ODD = st.one_of(
@@ -116,7 +116,7 @@ def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch:
     ],
 )  # fmt: skip
 def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object) -> None:
-    (tmp_path / "some.yaml").write_text(f"key: {text}\n")
+    (tmp_path / "some.yaml").write_text(f"key: {text}\n", "utf-8")
     assert repr(read_yaml(tmp_path / "some.yaml")) == repr({"key": value})
 
 
@@ -130,7 +130,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
     ],
 )
 def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
-    (tmp_path / "some.yaml").write_text(text)
+    (tmp_path / "some.yaml").write_text(text, "utf-8")
     (line,) = mistakes_of(lambda: read_yaml(tmp_path / "some.yaml"))
     assert complaint in line
     assert "some.yaml" in line

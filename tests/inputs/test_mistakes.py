@@ -20,7 +20,7 @@ from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
 KNOWN = [
     (kind, *known)
-    for kind, all_known in yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text()).items()
+    for kind, all_known in yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_bytes()).items()
     for known in all_known
 ]
 
@@ -76,7 +76,7 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in (("good", "all"), ("bad", "al"), ("Bad name", "all")):
-        (tmp_path / f"{name}.yaml").write_text(FILES["cpu"].text.replace("threads: all", f"threads: {text}"))
+        (tmp_path / f"{name}.yaml").write_text(FILES["cpu"].text.replace("threads: all", f"threads: {text}"), "utf-8")
     profiles = replace(PROFILE_FILES, folder=tmp_path)
     monkeypatch.setattr(config, "profile_names", profiles.names)
     monkeypatch.setattr(config, "load_profile", profiles.load)

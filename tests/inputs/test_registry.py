@@ -12,7 +12,7 @@ from respeed.inputs.papers import load_paper
 from respeed.inputs.reader import mistakes_of
 from respeed.inputs.registry import read_backend, read_workload
 
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text())
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_bytes())
 METHODS = "".join(f"    def {name}(self): ...\n" for name in registry.METHODS)
 WHOLE = f"""
 raise SystemExit
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_workload_is_a_line_each(tmp_path: Path, text: str 
 
 @pytest.mark.parametrize(("old", "new", "line"), REFUSED["backend"])
 def test_what_is_wrong_with_a_backend_is_a_line(tmp_path: Path, old: str, new: str, line: str) -> None:
-    (tmp_path / "mine.py").write_text(BACKEND.replace(old, new))
+    (tmp_path / "mine.py").write_text(BACKEND.replace(old, new), "utf-8")
     (said,) = mistakes_of(lambda: read_backend(tmp_path / "mine.py"))
     assert line in said
 

@@ -32,7 +32,7 @@ WRITTEN = {
 @pytest.mark.parametrize("name", FORMS)
 def test_the_schema_for_editors_is_that_of_the_model_and_all_files_fit_it(name: str) -> None:
     """If not: ./run python -m tests.inputs.test_right_files"""
-    schema = json.loads((ROOT / "workflow/schemas" / f"{name}.schema.json").read_text())
+    schema = json.loads((ROOT / "workflow/schemas" / f"{name}.schema.json").read_bytes())
     assert schema == json_schema(FORMS[name])
     Draft202012Validator.check_schema(schema)
     for path in WRITTEN[name]:
@@ -94,7 +94,7 @@ def test_what_an_algorithm_needs_of_its_own_stands_above_a_case_s_and_is_not_for
 
 def configured(folder: Path, old: str = "", new: str = "", **overrides: object) -> Config:
     path = folder / "config.yaml"
-    path.write_text(FILES["config"].text.replace(old, new))
+    path.write_text(FILES["config"].text.replace(old, new), "utf-8")
     return load_config(path, overrides)
 
 

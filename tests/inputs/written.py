@@ -58,9 +58,9 @@ rbm,small,gpu-a,5.83,x,5.83x
 def draft(folder: Path, text: str = DRAFT, csv: str | None = DRAFT_CSV) -> Paper:
     """The paper of this text, with its printed numbers, if any."""
     (folder / "draft").mkdir(parents=True)
-    (folder / "draft/paper.yaml").write_text(text)
+    (folder / "draft/paper.yaml").write_text(text, "utf-8")
     if csv is not None:
-        (folder / "draft/published.csv").write_text(csv)
+        (folder / "draft/published.csv").write_text(csv, "utf-8")
     return replace(PAPER_FILES, folder=folder).load("draft")
 
 
@@ -81,18 +81,18 @@ def _paper(path: Path) -> Any:
     for name, text in ((path.with_name("paper.yaml"), DRAFT), (path.with_name("published.csv"), DRAFT_CSV)):
         known = (folder / path.parent.name / name.name for folder in (PAPERS, ROOT / "docs"))
         if name != path and not name.exists():
-            name.write_text(next((one.read_text() for one in known if one.exists()), text))
+            name.write_text(next((one.read_text("utf-8") for one in known if one.exists()), text), "utf-8")
     return _one_of(PAPER_FILES, path.parent.name)(path)
 
 
 FILES = {
-    "config": File("config.yaml", (ROOT / "config.yaml").read_text(), load_config),
-    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text(), _one_of(PROFILE_FILES, "mine")),
-    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text(), _one_of(PROFILE_FILES, "mine")),
+    "config": File("config.yaml", (ROOT / "config.yaml").read_text("utf-8"), load_config),
+    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
+    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
     "machine": File("box.yaml", TOLD, _one_of(MACHINE_FILES, "box")),
-    "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text(), _paper),
-    "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text(), _paper),
-    "program": File("three-loops/paper.yaml", (ROOT / "docs/three-loops/paper.yaml").read_text(), _paper),
+    "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text("utf-8"), _paper),
+    "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text("utf-8"), _paper),
+    "program": File("three-loops/paper.yaml", (ROOT / "docs/three-loops/paper.yaml").read_text("utf-8"), _paper),
     "draft": File("draft/paper.yaml", DRAFT, _paper),
 }
 

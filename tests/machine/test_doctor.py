@@ -32,18 +32,18 @@ PROFILES = ("cpu-bf16", "gpu", "gpu-bf16", "gpu-jax", "mkl-1", "mkl-all", "openb
 # Our own process, a device, its address, and which of its clocks and temperatures are asked for (nvml.h).
 OWN, GPU, PCI = 4242, "a device", "00000000:41:00.0"
 WHICH = {"DeviceGetClockInfo": [1], "DeviceGetMaxClockInfo": [1], "DeviceGetTemperature": [0]}
-MACHINES = yaml.safe_load((HERE / "machines.yaml").read_text())
+MACHINES = yaml.safe_load((HERE / "machines.yaml").read_bytes())
 ANOTHER = MACHINES.pop("another")
 
 
 def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> None:
     """Make this process take that machine, whose files lie in a folder, for its own."""
-    files = {f"hardware/{name}.yaml": machines.PROFILE_FILES.path(name).read_text() for name in PROFILES}
+    files = {f"hardware/{name}.yaml": machines.PROFILE_FILES.path(name).read_text("utf-8") for name in PROFILES}
     files["hardware/two.yaml"] = files["hardware/torch-all.yaml"].replace(": all\n", ": 2\ncpus: 1, 2\n")
     files["hardware/apple.yaml"] = files["hardware/gpu.yaml"].replace("cuda\n", "mps\n")
     for name, text in (files | made["files"]).items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+        (root / name).write_text(text, "utf-8")
     for module, name in (
         (cpu, "SYS"), (machine, "MACHINE_ID"), (devices, "POWERCAP"), (process, "GROUPS"), (process, "MEMBERSHIP"),
         (timing, "_CPUS"),

@@ -34,8 +34,8 @@ def test_rows_of_the_cpu_are_measured_on_a_mac_which_says_what_nobody_knows_ther
     project: Project, tmp_path: Path
 ) -> None:
     (project.folder / "workflow/sitecustomize.py").write_text(MAC)
-    text = (project.folder / "workflow/hardware/gpu.yaml").read_text().replace("device: cuda", "device: mps")
-    (project.folder / "workflow/hardware/apple.yaml").write_text(text)
+    text = (project.folder / "workflow/hardware/gpu.yaml").read_text("utf-8").replace("device: cuda", "device: mps")
+    (project.folder / "workflow/hardware/apple.yaml").write_text(text, "utf-8")
     (project.folder / "workflow/hardware/tpu.yaml").unlink()  # to ask JAX for one takes seconds
     settings = ("preset=smoke", "papers=raina2009", "--only", "/rbm/", "--profiles", "torch-all", "apple")
     lock = {"XDG_CACHE_HOME": str(tmp_path)}  # other tests measure meanwhile

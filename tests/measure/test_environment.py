@@ -18,7 +18,7 @@ def fate(name: str, found: dict[str, str]) -> str:
 
 def test_of_a_foreign_environment_only_places_and_devices_reach_a_measurement_and_devices_alone_its_record() -> None:
     """Nothing reaches it of arithmetic, threads or compilers; and a record names no user, machine or folder."""
-    lines = FATES.read_text().splitlines()
+    lines = FATES.read_text("utf-8").splitlines()
     said = {name: SAID for name, *fates in map(str.split, lines) if {SAID, "left"} & {*fates}}
     one, two = (child_environment(threads, said | FOREIGN) for threads in (1, 2))
     names = sorted({*said, *FOREIGN, *one, *two})

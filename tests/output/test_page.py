@@ -40,14 +40,14 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
     drawn.parent.mkdir(parents=True)
     drawn.write_bytes(b"\x89PNG")
     build_page(**shown)
-    text, page = Path("results/README.md").read_text(), Path("results/tables.html").read_text()
+    text, page = Path("results/README.md").read_text("utf-8"), Path("results/tables.html").read_text("utf-8")
     links = re.findall(r"\]\((tables[/.][^)]+)\)", text)
     assert len(links) > 10
     assert all((Path("results") / link).stat().st_size for link in links)
     assert text.count("-speedup.png)") == 2
     assert page.count('<img loading="lazy"') == 1
     assert ">Hardware<" in page
-    for begun in (text, page, Path("results/front.html").read_text()):
+    for begun in (text, page, Path("results/front.html").read_text("utf-8")):
         assert re.findall(r"of (box-0\d)", begun.replace("\\", ""))[0] == "box-01"
 
 
@@ -68,7 +68,7 @@ def test_a_click_on_a_number_shows_its_records_times_sort_in_any_unit_and_a_page
 ) -> None:
     rows = {351e-6: {}, 7.1e-3: ALL, 3e-3: GPU}
     records = [one for seconds, row in rows.items() for one in every_case(seconds, *OTHERS, **row)]
-    (tmp_path / "one.html").write_text(make_page(shown_of(records)))
+    (tmp_path / "one.html").write_text(make_page(shown_of(records)), "utf-8")
     script = """
       const seen = () => [...document.querySelectorAll("pre")].some(one => one.checkVisibility());
       const before = [document.querySelectorAll(".theirs details").length, seen()];

@@ -74,15 +74,15 @@ def test_every_table_is_set_and_fits_its_page(tmp_path: Path) -> None:
     hostile = saying("a_b %& $x^2$ \\input{x} [*] ~ # µ é")
     tables = {name: table_of(records, name) for name in PAPER.experiments} | {"hostile": hostile}
     for name, table in tables.items():
-        (tmp_path / f"{name}.tex").write_text(to_latex(table, "No measurement: 5 %"))
+        (tmp_path / f"{name}.tex").write_text(to_latex(table, "No measurement: 5 %"), "utf-8")
     inputs = [rf"\input{{{name}}}" for name in tables]
     packages = r"\usepackage[T1]{fontenc}\usepackage{array,booktabs,longtable}"
     document = [r"\documentclass[a4paper]{article}", packages, r"\begin{document}", *inputs, r"\end{document}"]
-    (tmp_path / "all.tex").write_text("\n".join(document))
+    (tmp_path / "all.tex").write_text("\n".join(document), "utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-3000:]
-    wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt", (tmp_path / "all.log").read_text(errors="replace"))
+    wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt", (tmp_path / "all.log").read_text("utf-8", errors="replace"))
     assert all(float(points) <= 1 for points in wide), wide
 
 
@@ -114,6 +114,6 @@ def test_whatever_a_label_holds_comes_out_as_text_on_a_page(label: str) -> None:
 
 def test_a_field_of_a_file_is_text_to_a_spreadsheet_and_without_a_number_its_reason(tmp_path: Path) -> None:
     to_csv(saying("=1+1\x00"), tmp_path / "one.csv")
-    assert "'=1+1,'=1+1,'=1+1 =1+1," in (tmp_path / "one.csv").read_text()
+    assert "'=1+1,'=1+1,'=1+1 =1+1," in (tmp_path / "one.csv").read_text("utf-8")
     to_csv(table_of(seven(0.01)), tmp_path / "rbm.csv")
-    assert '"PyTorch, one core",52.1 ±0.1 %,not measured yet.,' in (tmp_path / "rbm.csv").read_text()
+    assert '"PyTorch, one core",52.1 ±0.1 %,not measured yet.,' in (tmp_path / "rbm.csv").read_text("utf-8")

@@ -77,7 +77,7 @@ def show() -> None:
 def test_a_line_with_any_field_odd_is_skipped_in_one_line_or_can_be_used(
     kind: str, place: int, examples: int, whole_box: dict[str, Path]
 ) -> None:
-    path, lines = whole_box[kind], whole_box[kind].read_text().split("\n" if kind == "record" else "\0")
+    path, lines = whole_box[kind], whole_box[kind].read_text("utf-8").split("\n" if kind == "record" else "\0")
     good = json.loads(lines[place])
     changes = [(way, value) for way in ways(good) for value in INSTEAD]
     shown = set[str]()
@@ -86,7 +86,7 @@ def test_a_line_with_any_field_odd_is_skipped_in_one_line_or_can_be_used(
     @given(st.sampled_from(changes))
     def check(change: Any) -> None:
         line = changed(good, *change)
-        path.write_text("\n".join([*lines[:place], line, *lines[place + 1 :]]))
+        path.write_text("\n".join([*lines[:place], line, *lines[place + 1 :]]), "utf-8")
         with contextlib.redirect_stderr(io.StringIO()) as said:
             found = {len(one.results) for one in read_records(False, "box") if path.match(f"{one.path}")}
             description = read_description("box", False)

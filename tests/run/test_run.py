@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.systems import needs_executables
 
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
 TOOLS = ("sh", "cat", "chmod", "cksum", "dirname", "flock", "mkdir", "realpath", "rm", "sleep")
@@ -76,7 +77,7 @@ def executable(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    return Clone(tmp_path)
+    return Clone(needs_executables(tmp_path))
 
 
 def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the_project_changes(clone: Clone) -> None:

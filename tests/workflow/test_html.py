@@ -40,7 +40,7 @@ def test_a_browser_shows_claims_and_a_picture_first_and_then_tables_with_their_n
     for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not testable here"):
         assert wanted in text
     assert (width > 300, begins_at_its_top, has_graph) == (True, True, False)
-    lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text().splitlines()
+    lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text("utf-8").splitlines()
     ours = next(line for line in lines if "OpenBLAS, one core" in line)
     number = ours.rsplit('"', 1)[-1].split(",")[1]
     assert all(wanted in tables for wanted in (number, "OpenBLAS, one core", "No measurement", '<tr class="ours"'))
@@ -59,7 +59,7 @@ def test_the_target_report_makes_both_of_what_was_imported_alone_and_measures_no
     told = copy.snakemake("report", *SMOKE).stdout
     assert "respeed: the report is report/smoke.pdf, for a browser report/smoke.html" in told
     assert copy.records() == records
-    assert "rbm/lab-box-speedup.svg" in (copy.folder / HTML).read_text()
+    assert "rbm/lab-box-speedup.svg" in (copy.folder / HTML).read_text("utf-8")
 
 
 def test_one_by_hand_goes_where_it_is_told_and_where_none_can_be_made_one_line_says_why(copy: Project) -> None:
@@ -68,7 +68,7 @@ def test_one_by_hand_goes_where_it_is_told_and_where_none_can_be_made_one_line_s
     copy.snakemake("--report", "mine.html", *SMOKE)
     assert copy.records() == records
     assert not (copy.folder / HTML).exists()
-    text = (copy.folder / "mine.html").read_text()
+    text = (copy.folder / "mine.html").read_text("utf-8")
     wanted = ("rbm.csv", "cells.csv", "tables.html", "Densely connected RBM", "-speedup.svg")
     assert [word for word in wanted if word not in text] == []
 
@@ -77,5 +77,5 @@ def test_one_by_hand_goes_where_it_is_told_and_where_none_can_be_made_one_line_s
     assert done.returncode == 1
     told = [line for line in done.stdout.splitlines() if line.startswith("respeed: report")]
     assert told == ["respeed: report/smoke.html was not made; results/smoke/logs/html.log says why"]
-    assert "nonsense" in (copy.folder / "results/smoke/logs/html.log").read_text()
+    assert "nonsense" in (copy.folder / "results/smoke/logs/html.log").read_text("utf-8")
     assert (copy.folder / "report/smoke.pdf").exists()

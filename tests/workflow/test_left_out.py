@@ -9,7 +9,7 @@ def test_what_is_wrong_is_left_out_with_a_line_and_ends_a_run_that_asks_for_it(p
     paper, gpu = project.folder / "workflow/papers/draft", project.folder / "workflow/hardware/second-gpu.yaml"
     paper.mkdir()
     (paper / "paper.yaml").write_text("title: A draft\nexperiments: {}\n")
-    gpu.write_text((project.folder / "workflow/hardware/gpu.yaml").read_text() + "price_per_hour: 2.5\n")
+    gpu.write_bytes((project.folder / "workflow/hardware/gpu.yaml").read_bytes() + b"price_per_hour: 2.5\n")
     project.edit("workflow/papers/bergstra2010/paper.yaml", "year: 2010", "year: MMX")
     told = project.snakemake("-n", "report", *SMOKE, "papers=[bergstra2010,raina2009]").stdout
     year = "workflow/papers/bergstra2010/paper.yaml: year: must be a whole number, not 'MMX'"

@@ -27,7 +27,7 @@ ONE_ROW = (*RBM, "profiles=openblas-1")
 
 
 def table(project: Project, name: str) -> str:
-    return (project.folder / f"results/smoke/tables/{name}.csv").read_text()
+    return (project.folder / f"results/smoke/tables/{name}.csv").read_text("utf-8")
 
 
 def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_results(measured: Project) -> None:
@@ -40,7 +40,7 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
         assert (smoke / "tables" / name).stat().st_size > 0
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
     assert [path.stem.rpartition("-")[2] for path in smoke.glob("figures/raina2009/matmul/*.svg")] == ["speedup"]
-    assert "Not measured: PyTorch, GPU (no CUDA device)" in (smoke / "tables/raina2009/rbm.md").read_text()
+    assert "Not measured: PyTorch, GPU (no CUDA device)" in (smoke / "tables/raina2009/rbm.md").read_text("utf-8")
     assert ",not-run,no CUDA device," in table(measured, "cells")
     # The one for a browser can be mailed.
     assert 1_000_000 < (measured.folder / "report/smoke.html").stat().st_size < 10_000_000
@@ -48,7 +48,7 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
     assert not [*(measured.folder / "report").glob("report.[ph]*")]
     # It showed its turns, and left an empty file, as nothing is left.
     (log,) = (smoke / "logs").glob("*/measured-*.log")
-    turns = [line.split(":")[1] for line in log.read_text().splitlines() if "about" in line]
+    turns = [line.split(":")[1] for line in log.read_text("utf-8").splitlines() if "about" in line]
     assert turns == [f" turn {turn}" for turn in range(1, 5)]
     assert log.with_suffix("").stat().st_size == 0
 
@@ -87,8 +87,8 @@ def test_a_new_profile_is_one_file_a_size_a_line_more_rounds_a_number_and_only_t
             for path in sorted(after.keys() - before.keys())
         ]
 
-    text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text()
-    (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"))
+    text = (copy.folder / "workflow/hardware/torch-1.yaml").read_text("utf-8")
+    (copy.folder / "workflow/hardware/my-box.yaml").write_text(text.replace("PyTorch, one core", "My own row"), "utf-8")
     line = "      - {case: 36x64, visible: 36, hidden: 64}\n"
     copy.edit("workflow/papers/raina2009/paper.yaml", line, line + line.replace("36", "50").replace("64", "70"))
     assert added("openblas-1", "my-box") == [("my-box", [1] * 5), ("openblas-1", [1])]
@@ -194,9 +194,9 @@ def test_a_snakemake_that_has_no_respeed_says_in_one_line_what_to_do(project: Pr
 
 
 def test_the_environment_for_conda_has_the_ranges_of_the_project(project: Project) -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     ranges = {one.name: str(one.specifier) for one in map(Requirement, declared["dependencies"])}
-    environment = yaml.safe_load((ROOT / "workflow/envs/respeed.yaml").read_text())
+    environment = yaml.safe_load((ROOT / "workflow/envs/respeed.yaml").read_bytes())
     *packages, by_pip = environment["dependencies"]
     for package in packages:
         name, _, spec = package.partition(" ")

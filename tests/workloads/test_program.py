@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "loops"
 
 
-WRONG = yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text())
+WRONG = yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_bytes())
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -237,8 +237,8 @@ def test_another_build_of_a_program_is_another_measurement(folder: Path) -> None
 
 def test_nothing_but_config_yaml_allows_a_program_to_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "ROOT", folder)
-    allowed, said = folder / "config.yaml", (ROOT / "config.yaml").read_text()
-    allowed.write_text(said)
+    allowed, said = folder / "config.yaml", (ROOT / "config.yaml").read_text("utf-8")
+    allowed.write_text(said, "utf-8")
     order = order_for("touch", str(folder / "ran"))
     why = r"^would run touch .*ran \(.*loops/paper.yaml\); if you trust it, write allow: \[loops\] in con"
     with pytest.raises(UserError, match=why):
@@ -249,5 +249,5 @@ def test_nothing_but_config_yaml_allows_a_program_to_run(folder: Path, monkeypat
     with pytest.raises(UserError, match=why):
         config.load_config(allowed, {"allow": ["loops"]})
     for name, is_allowed in (("loops-2", False), ("loops", True)):
-        allowed.write_text(said.replace("allow: []", f"allow: [{name}]"))
+        allowed.write_text(said.replace("allow: []", f"allow: [{name}]"), "utf-8")
         assert (config.why_denied(order.cases[0].case) is None) == is_allowed
