@@ -5,13 +5,8 @@ This module sets the dtypes of the frames, writes and reads the files, and makes
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
 
-import csv
-import functools
-import io
-import itertools
 import tomllib
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,11 +52,6 @@ class Table:
     columns: dict[str, Column]
 
     @property
-    def texts(self) -> list[str]:
-        """Return the names of the columns of texts."""
-        return [name for name, column in self.columns.items() if column.kind == "text"]
-
-    @property
     def dtypes(self) -> dict[str, str]:
         """Return the dtype of each column."""
         return {name: column.dtype for name, column in self.columns.items()}
@@ -102,21 +92,7 @@ def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield each row as a named tuple, with the columns' names; a missing number is None, not NaN."""
-    row = _row_of(tuple(map(str, frame.columns)))
-    return itertools.starmap(row, _values(frame))
-
-
-def _values(data: pd.DataFrame | pd.Series) -> list[Any]:
-    """Return the values of a column, or of each row, as Python objects; a missing value is None."""
-    values = data.to_numpy(dtype=object, copy=True)
-    values[data.isna().to_numpy()] = None
-    found: list[Any] = values.tolist()
-    return found
-
-
-@functools.cache
-def _row_of(names: tuple[str, ...]) -> Callable[..., Any]:
-    return namedtuple("Row", names)
+    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name="Row")
 
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
@@ -130,11 +106,9 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     Floats have at most nine digits, a missing number is an empty field, and no text looks like a formula to a
     spreadsheet.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows(zip(*(_fields(frame[name]) for name in frame), strict=True))
-    write_text(path, text.getvalue())
+    texts = frame.select_dtypes(["str", "object"])
+    shown = frame.assign(**texts.map(_guarded))
+    write_text(path, shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -144,36 +118,25 @@ def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 def load_table(name: str, folder: Path) -> pd.DataFrame:
     """Read <folder>/<name>.csv with its dtypes; UserError if it is missing."""
-    table, path = TABLES[name], folder / f"{name}.csv"
+    table = TABLES[name]
+    path = folder / f"{name}.csv"
     if not path.exists():
         raise UserError(
             f"{path}: not found; build the tables first: respeed report --only tables (or all: ./run snakemake report)"
         )
-    missing = {column: [""] for column in table.columns if column not in table.texts}
-    frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=missing, encoding="utf-8")
-    return apply_dtypes(frame.assign(**{column: frame[column].map(_unguarded) for column in table.texts}), name)
+    frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=[""], encoding="utf-8")
+    frame = apply_dtypes(frame, name)
+    return frame.assign(**frame.select_dtypes("str").map(_unguarded))
 
 
-def _fields(column: pd.Series) -> list[Any]:
-    """Return a column's values as they stand in the file. Equal texts are converted once; counts and flags stay."""
-    values = _values(column)
-    if isinstance(column.dtype, pd.StringDtype):
-        shown = {value: _plain(value) for value in set(values)}
-        return [shown[value] for value in values]
-    return values if column.dtype.kind in "bi" else [_plain(value) for value in values]
+def _rounded(value: Any) -> str:
+    return repr(float(f"{value:.{DIGITS}g}"))
 
 
-def _plain(value: Any) -> Any:
-    """Round a number to nine significant digits, or remove the characters of a text that cannot be printed.
-
-    If a spreadsheet would take the text for a formula, it gets an apostrophe in front and so stays a text.
-    """
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    if isinstance(value, str):
-        shown = printable(value)
-        return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
-    return value
+def _guarded(text: str) -> str:
+    """Remove the characters that cannot be printed; an apostrophe before what looks like a formula keeps it a text."""
+    shown = printable(text)
+    return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
 
 
 def _unguarded(shown: str) -> str:
