@@ -128,5 +128,5 @@ def test_a_paper_is_called_by_its_authors_last_names_or_the_first_of_many_and_or
 
 
 def test_labels_that_several_profiles_have_are_told_apart_and_no_other_changes() -> None:
-    told = tell_apart({name: {"label": label} for name, label in (("a", "one"), ("b", "two"), ("c", "one"))})
-    assert [facts["label"] for facts in told.values()] == ["one (a)", "two", "one (c)"]
+    told = tell_apart({"a": "one", "b": "two", "c": "one"})
+    assert list(told.values()) == ["one (a)", "two", "one (c)"]

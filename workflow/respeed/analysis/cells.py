@@ -1,27 +1,25 @@
 """results/tables/cells.csv: every case of every paper on every profile of every machine, measured or not."""
 
+import math
+import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_cells, what_is_missing
+from respeed.analysis.estimates import FULL_PRECISION, estimate_cell, estimate_values, what_is_missing
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
-from respeed.analysis.rounds import CELL, count_causes
+from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
 from respeed.inputs.config import why_denied
 from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
-from respeed.records import Description
+from respeed.records import Description, Row
 from respeed.text import is_known
 
-# The facts of a profile that tables show or that decide which programs it runs.
-FACTS = ["label", "package", "architecture", "device", "backend", "precision", "ladder"]
-# The facts that decide how a row runs.
-DECIDING = ["backend", "device", "threads", "precision", "cpus"]
 # The reason why a cell has no time although it can be measured.
 NOT_YET = "not measured yet"
 
@@ -44,83 +42,108 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
                           the ceilings of the profile
     causes, slowed        why blocks were discarded, and what made steps slow in the last round that was slow; or empty
     """
-    number = rounds.groupby(CELL, sort=False).ngroup()
-    of_cell, timed = rounds.groupby(number), rounds[rounds["step_seconds"].notna()]
-    of_timed = timed.groupby(number[timed.index])
-    last = ["flops", "traffic_bytes", "threads", "precision", "is_cpu"]
-    cells = of_cell[CELL].first().join(of_cell[last].last())
-    cells["error"] = of_cell["error"].max()
-    cells[["blocks", "discarded"]] = of_cell[["blocks", "discarded"]].sum()
-    unsettled = ~rounds["settled"] & (rounds["status"] == "measured")
-    cells["unsettled"] = unsettled.groupby(number).sum()
-    cells["rounds"], cells["sessions"] = of_timed.size(), of_timed["session"].nunique()
-    counts = ["rounds", "sessions"]
-    cells[counts] = cells[counts].fillna(0).astype(int)
-    cells[["peak_gflops", "bandwidth_gbytes"]] = of_timed[["peak_gflops", "bandwidth_gbytes"]].last()
-    cells["step_median"] = of_timed["step_seconds"].median()
-    cells[["step", "step_low", "step_high"]] = estimate_cells(
-        timed["step_seconds"], number[timed.index], timed["session"]
-    )
-    rate = cells["flops"] / 1e9 / cells["peak_gflops"]
-    cells["peak_share"], cells["share_low"] = rate / cells["step"], rate / cells["step_high"]
-    untimed = rounds[rounds["status"] != "measured"]
-    failures: dict[int, dict[str, str]] = {}
-    for cell, status, reason in zip(number[untimed.index], untimed["status"], untimed["reason"], strict=True):
-        failures.setdefault(cell, {})[status] = reason
-    causes: dict[int, Counter[str]] = defaultdict(Counter)
-    for cell, found in zip(number, rounds["cause_counts"], strict=True):
-        causes[cell].update(found)
-    verdicts = [
-        _verdict(cell, failures.get(name, {}), causes[name])
-        for name, cell in zip(number.unique(), cells.itertuples(), strict=True)
-    ]
-    cells["causes"] = [count_causes(causes[cell]) for cell in number.unique()]
-    cells["slowed"] = rounds["slowed"].where(rounds["slowed"] != "").groupby(number).last().fillna("")
-    cells[["status", "reason"]] = pd.DataFrame(verdicts, index=cells.index, columns=["status", "reason"], dtype=str)
-    has_time = cells["status"].isin(["settled", "wide"])
-    times = ["step", "step_low", "step_high", "step_median", "peak_share"]
-    cells[times] = cells[times].where(has_time)
-    return cells
+    cells: dict[CellKey, list[Any]] = defaultdict(list)
+    for row in rows_of(rounds):
+        cells[key_of(row)].append(row)
+    judged = [dict(zip(CELL, key, strict=True)) | _judge_cell(mine) for key, mine in cells.items()]
+    frame = pd.DataFrame(judged, columns=[*CELL, *COUNTS_AND_WORDS, *NUMBERS])
+    return frame.astype(dict.fromkeys(NUMBERS, float))
 
 
-def _verdict(cell: Any, failures: Mapping[str, str], causes: Mapping[str, int]) -> tuple[str, str]:
+# The columns of `judge_cells` besides the key; a number may be missing.
+COUNTS_AND_WORDS = [
+    "status", "reason", "rounds", "sessions", "threads", "precision", "is_cpu", "blocks", "discarded", "causes",
+    "slowed", "energy_of", "energy_reason",
+]  # fmt: skip
+NUMBERS = [
+    "step", "step_low", "step_high", "step_median", "peak_share", "flops", "traffic_bytes", "error", "peak_gflops",
+    "bandwidth_gbytes", "joules", "joules_low", "joules_high", "watts",
+]  # fmt: skip
+
+
+def _judge_cell(rounds: Sequence[Any]) -> dict[str, Any]:
+    """Return the columns of a cell, but for its key, from its rounds."""
+    timed = [row for row in rounds if row.step_seconds]
+    causes = count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
+    blocks = sum(row.blocks for row in rounds)
+    flops, peak_gflops = _last(rounds, "flops"), _last(timed, "peak_gflops")
+    cell = {
+        "rounds": len(timed),
+        "sessions": len({row.session for row in timed}),
+        "threads": rounds[-1].threads,
+        "precision": rounds[-1].precision,
+        "is_cpu": rounds[-1].is_cpu,
+        "flops": flops,
+        "traffic_bytes": _last(rounds, "traffic_bytes"),
+        "peak_gflops": peak_gflops,
+        "bandwidth_gbytes": _last(timed, "bandwidth_gbytes"),
+        "blocks": blocks,
+        "discarded": sum(row.discarded for row in rounds),
+        "error": max((row.error for row in rounds if row.error is not None), default=math.nan),
+        "causes": causes,
+        "slowed": _last(rounds, "slowed", ""),
+        **_judge_energy(rounds),
+    }
     # One wrong result is enough: a program that is right most of the time is not right. A round that could not run, say
     # for lack of memory at that moment, is only a missing round.
+    failures = {row.status: row.reason for row in rounds if row.status != "measured"}
     if "wrong" in failures:
-        return "failed", failures["wrong"]
-    if not cell.rounds:
-        for status in ("failed", "not-run"):
-            if status in failures:
-                return status, failures[status]
-        return "contaminated", f"no clean block of {cell.blocks}: {count_causes(causes)}"
-    if cell.share_low > MAX_PEAK_SHARE and cell.algorithm not in FREE_OF_PEAK:
-        text = f"{cell.peak_share:.0%} of the highest rate that any matrix product reached here"
-        return "failed", f"{text}: the time or the FLOP count is wrong"
-    if 2 * cell.unsettled > cell.rounds:
-        return "wide", f"the step had not settled after warm-up in {cell.unsettled} of {cell.rounds} rounds"
-    missing = what_is_missing(step_estimate(cell), cell.rounds, failures.values(), cell.sessions)
-    return ("wide" if missing else "settled"), missing
+        return cell | {"status": "failed", "reason": failures["wrong"]}
+    if timed:
+        return cell | _judge_times(rounds, timed, flops / 1e9 / peak_gflops, failures.values())
+    for status in ("failed", "not-run"):
+        if status in failures:
+            return cell | {"status": status, "reason": failures[status]}
+    return cell | {"status": "contaminated", "reason": f"no clean block of {blocks}: {causes}"}
 
 
-def cell_energy(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return each cell's joules per step and watts, by `CELL`; or `energy_reason`, why no round has joules.
+def _last(rounds: Sequence[Any], name: str, missing: Any = math.nan) -> Any:
+    """Return the value of the last round that has one."""
+    return next((value for row in reversed(rounds) if (value := getattr(row, name))), missing)
+
+
+def _judge_times(
+    rounds: Sequence[Any], timed: Sequence[Any], peak_seconds: float, failures: Collection[str]
+) -> dict[str, Any]:
+    """Return the status of a cell that has `timed` rounds, the reason, and its times if they can be true.
+
+    `peak_seconds` is the time that a step would take at the highest rate of a plain matrix product.
+    """
+    sessions: dict[int, list[float]] = defaultdict(list)
+    for row in timed:
+        sessions[row.session].append(row.step_seconds)
+    step = estimate_cell(sessions)
+    share = step.over(peak_seconds)
+    if share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
+        text = f"{share.value:.0%} of the highest rate that any matrix product reached here"
+        return {"status": "failed", "reason": f"{text}: the time or the FLOP count is wrong"}
+    median = statistics.median(row.step_seconds for row in timed)
+    times = {**step.columns("step"), "step_median": median, "peak_share": share.value}
+    unsettled = sum(row.status == "measured" and not row.settled for row in rounds)
+    if 2 * unsettled > len(timed):
+        why = f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
+    else:
+        why = what_is_missing(step, len(timed), failures, len(sessions))
+    return {**times, "status": "wide" if why else "settled", "reason": why}
+
+
+def _judge_energy(rounds: Sequence[Any]) -> dict[str, Any]:
+    """Return a cell's joules per step and watts, or `energy_reason`, why no round has joules.
 
     Only rounds that metered the same domains as the cell's last round with joules count.
     """
-    metered = rounds[rounds["joules"].notna()]
-    alike = metered[metered["energy_of"] == metered.groupby(CELL)["energy_of"].transform("last")]
-    by_cell = alike.groupby(CELL)
-    found = by_cell.agg(watts=("watts", "median"), energy_of=("energy_of", "last"))
-    found[["joules", "joules_low", "joules_high"]] = estimate_cells(alike["joules"], by_cell.ngroup()).to_numpy()
-    reasons = rounds[rounds["energy_reason"] != ""].groupby(CELL)["energy_reason"].last()
-    found = found.join(reasons, how="outer")
-    found["energy_reason"] = found["energy_reason"].mask(found["joules"].notna(), "")
-    return found.astype({"energy_of": object, "energy_reason": object}).reset_index()
-
-
-def step_estimate(cell: Any) -> Estimate:
-    """Return the seconds of a step, with their interval, from a row of `judge_cells` that has a time."""
-    return Estimate(cell.step) if np.isnan(cell.step_low) else Estimate(cell.step, cell.step_low, cell.step_high)
+    metered = [row for row in rounds if row.joules is not None]
+    if not metered:
+        return {"energy_reason": _last(rounds, "energy_reason", "")}
+    domains = metered[-1].energy_of
+    alike = [row for row in metered if row.energy_of == domains]
+    joules = estimate_values([row.joules for row in alike])
+    return {
+        **joules.columns("joules"),
+        "watts": statistics.median(row.watts for row in alike),
+        "energy_of": domains,
+        "energy_reason": "",
+    }
 
 
 def make_cells(
@@ -136,28 +159,24 @@ def make_cells(
     The cost is the seconds times the price of an hour of the entire machine, divided by 3600. The expected time of a
     case that is not measured yet follows from its work, which `count` counts.
     """
-    if rounds.empty and not descriptions:
+    asked = pd.DataFrame(_asked(rounds, papers, profiles, descriptions))
+    if asked.empty:
         return make_frame([], "cells")
-    cells = _asked(rounds, papers, profiles, descriptions)
     judged = judge_cells(rounds).drop(columns=["precision", "is_cpu"])
-    cells = cells.merge(judged, how="left", on=CELL)
-    measured = cells["status"].notna()
-    cells["reason"] = cells["reason"].where(measured, cells["why"])
+    cells = asked.merge(judged, how="left", on=CELL)
     cells["status"] = cells["status"].fillna("not-run")
+    cells["reason"] = cells["reason"].fillna(cells["why"])
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
     for end in ("", "_low", "_high", "_median"):
         cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
-    cells = cells.merge(cell_energy(rounds), how="left", on=CELL)
     for what in ("flops", "traffic_bytes", "joules", "joules_low", "joules_high"):
         cells[what] *= cells["steps"]
     known = prices or {}
     per_hour = cells["machine"].map({machine: price.per_hour for machine, price in known.items()}).astype(float)
     cells["cost"] = cells["seconds"] * per_hour / 3600
-    currency = {machine: price.currency for machine, price in known.items()}
-    cells["currency"] = cells["machine"].map(currency).astype(object)
-    counted = {"flops": cells["flops"], "bytes": cells["traffic_bytes"], "examples": cells["examples"]}
-    cells["amount"] = np.select([cells["counted"] == what for what in counted], list(counted.values()), np.nan)
-    cells = add_expected(_beside_published(cells, papers), cells["reason"] == NOT_YET, count)
+    cells["currency"] = cells["machine"].map({machine: price.currency for machine, price in known.items()})
+    published = pd.DataFrame([_beside(papers[cell.paper], cell) for cell in rows_of(cells)])
+    cells = add_expected(cells.join(published), cells["reason"] == NOT_YET, count)
     return apply_dtypes(cells, "cells")
 
 
@@ -166,54 +185,57 @@ def _asked(
     papers: Mapping[str, Paper],
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
-) -> pd.DataFrame:
-    """Return every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
+) -> Iterator[dict[str, Any]]:
+    """Yield every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
-    ran: dict[str, dict[str, dict[str, Any]]] = {machine: {} for machine in descriptions}
-    for machine, profile, facts in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
-        ran.setdefault(machine, {})[profile] = facts
-    cases, tables = _cases(papers), []
+    ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
+    for machine, profile, row in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
+        ran.setdefault(machine, {})[profile] = row
     for machine in sorted(ran):
         description = descriptions.get(machine)
-        rows = _profile_facts(ran[machine], profiles, description.hardware.model_dump() if description else {})
-        why = description.not_measurable if description else {}
-        rows["why"] = [why.get(name, "") for name in rows["profile"]]
-        tables.append(cases.merge(rows, how="cross").assign(machine=machine))
-    asked = pd.concat(tables, ignore_index=True)
-    has_row = [
-        row.backend in row.row_backends
-        and row.architecture in row.architectures
-        and row.only_in in {"", row.precision}
-        and row.table.ladder == row.ladder
-        for row in rows_of(asked)
-    ]
-    asked = asked[np.array(has_row, dtype=bool)].copy()
-    cannot = [why_not_run(*what) for what in zip(asked["algorithm"], asked["backend"], asked["precision"], strict=True)]
-    whys = zip(cannot, asked["why"], asked["denied"], strict=True)
-    asked["why"] = [next(filter(None, (*one, NOT_YET))) for one in whys]
-    return asked
+        hardware = description.hardware.model_dump() if description else {}
+        not_measurable = description.not_measurable if description else {}
+        rows = _rows_of_machine(ran[machine], profiles, hardware)
+        labels = tell_apart({row.name: row.label for row in rows})
+        for paper, experiment, case in every_case(papers):
+            algorithm = experiment.algorithms.get(case.workload)
+            for row in rows:
+                if not _has_row(experiment, case, row):
+                    continue
+                cannot = why_not_run(case.workload, row.backend, row.precision)
+                label = labels[row.name]
+                yield {
+                    "machine": machine,
+                    "paper": paper.name,
+                    "experiment": experiment.name,
+                    "case": case.name,
+                    "algorithm": case.workload,
+                    "profile": row.name,
+                    "label": f"{label}, {algorithm.label}" if algorithm else label,
+                    "package": row.package,
+                    "architecture": row.architecture,
+                    "device": row.device,
+                    "is_cpu": row.is_cpu,
+                    "precision": row.precision,
+                    "work": describe_work(experiment, case),
+                    "steps": experiment.steps(case),
+                    "of": case,
+                    "why": cannot or not_measurable.get(row.name) or why_denied(case) or NOT_YET,
+                }
 
 
-def _cases(papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Make a row for each case of every table; a case that several algorithms run has a row for each algorithm."""
-    rows = []
-    for paper in papers.values():
-        for experiment in paper.experiments.values():
-            for case in experiment.cases:
-                algorithm = experiment.algorithms.get(case.workload)
-                # A row has the case if its backend runs one of these: the algorithm, or else any workload of the table.
-                workloads = {case.workload} if algorithm else {other.workload for other in experiment.cases}
-                rows.append({
-                    "paper": paper.name, "experiment": experiment.name, "case": case.name, "algorithm": case.workload,
-                    "table": experiment, "of": case,
-                    "steps": experiment.steps(case), "examples": experiment.examples_of(case),
-                    "counted": experiment.unit.counted or "", "work": describe_work(experiment, case),
-                    "of_algorithm": f", {algorithm.label}" if algorithm else "",
-                    "architectures": [one for one in ARCHITECTURES if experiment.runs_on(case, one)],
-                    "only_in": experiment.precision, "denied": why_denied(case),
-                    "row_backends": {name for one in workloads for name in backends_of(one)},
-                })  # fmt: skip
-    return pd.DataFrame(rows)
+def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
+    """Return whether a table shows a case on a row.
+
+    The row's backend must run the case's algorithm or, if the table has no algorithms, any workload of the table.
+    """
+    workloads = {case.workload} if experiment.algorithms else {other.workload for other in experiment.cases}
+    return (
+        any(row.backend in backends_of(workload) for workload in workloads)
+        and experiment.runs_on(case, row.architecture)
+        and experiment.precision in {"", row.precision}
+        and experiment.ladder == row.ladder
+    )
 
 
 def describe_work(experiment: Experiment, case: Case) -> str:
@@ -225,22 +247,23 @@ def describe_work(experiment: Experiment, case: Case) -> str:
     return f"a step of {batch:,} {experiment.unit.examples}" if batch else "a step"
 
 
-def _profile_facts(
-    ran: Mapping[str, Mapping[str, Any]], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Return the rows of one machine, in order of architecture and name, with the facts of their profiles' files.
+def _rows_of_machine(
+    ran: Mapping[str, Row], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
+) -> list[Row | Profile]:
+    """Return the rows of one machine as their profiles' files say, in order of architecture and name.
 
-    If the file is gone, or its `DECIDING` facts differ from the records, the row has the facts with which it `ran`.
+    If the file is gone, or its settings differ from the records, the row is as it `ran`.
     """
-    facts = {name: {key: one[key] for key in FACTS} for name, one in ran.items()}
+    rows: dict[str, Row | Profile] = dict(ran)
     for name, profile in profiles.items():
-        here = ran.get(name, {})
-        differs = here and any((here.get(key) or None) != (getattr(profile, key) or None) for key in DECIDING)
-        if not (differs or other_library(profile, hardware) or (profile.optional and not here)):
-            facts[name] = {key: getattr(profile, key) for key in FACTS}
-    order = sorted(facts, key=lambda name: (ARCHITECTURES.index(facts[name]["architecture"]), name))
-    named = tell_apart(facts)
-    return pd.DataFrame([{"profile": name, **named[name]} for name in order], columns=["profile", *FACTS])
+        row = ran.get(name)
+        if row is None:
+            is_shown = not profile.optional
+        else:
+            is_shown = settings_of(row) == settings_of(profile) and row.threads == profile.threads
+        if is_shown and not other_library(profile, hardware):
+            rows[name] = profile
+    return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))
 
 
 def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
@@ -271,16 +294,13 @@ def published_beside(
     return {"published_row": row.name if row else "", "published_seconds": seconds or np.nan}
 
 
-def _beside_published(cells: pd.DataFrame, papers: Mapping[str, Paper]) -> pd.DataFrame:
-    """Add to each cell `published_row` and `published_seconds`, and the columns `label` and `is_cpu`."""
-    width = number_bytes(FULL_PRECISION) / cells["precision"].map(number_bytes)
-    work = pd.DataFrame({"flops": cells["flops"], "moved": cells["traffic_bytes"] * width}).astype(object)
-    work = work.where(work.notna(), None)
-    names = [cells[name] for name in ("paper", "experiment", "case", "architecture", "algorithm")]
-    keys = list(zip(*names, work["flops"], work["moved"], strict=True))
-    best = {key: published_beside(papers[key[0]], *key[1:]) for key in set(keys)}
-    label, is_cpu = cells["label"] + cells["of_algorithm"], cells["device"] == "cpu"
-    return cells.join(pd.DataFrame([best[key] for key in keys], cells.index)).assign(label=label, is_cpu=is_cpu)
+def _beside(paper: Paper, cell: Any) -> dict[str, Any]:
+    """Return what a cell is compared with, and the amount of its work in what the table's unit counts."""
+    width = number_bytes(FULL_PRECISION) / number_bytes(cell.precision)
+    moved = cell.traffic_bytes and cell.traffic_bytes * width
+    amount = paper.experiments[cell.experiment].amount(cell.of, cell.flops, cell.traffic_bytes)
+    key = cell.experiment, cell.case, cell.architecture, cell.algorithm
+    return {"amount": amount, **published_beside(paper, *key, cell.flops, moved)}
 
 
 # The name of the machine in the paper's own rows, in tables that have the paper's rows and ours.
@@ -303,13 +323,10 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
 
 
-def tell_apart(profiles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the facts of profiles by name; a label that several profiles have is followed by the profile's name."""
-    seen = Counter(facts["label"] for facts in profiles.values())
-    return {
-        name: {**facts, "label": f"{facts['label']} ({name})" if seen[facts["label"]] > 1 else facts["label"]}
-        for name, facts in profiles.items()
-    }
+def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of profiles by name; a label that several profiles have is followed by the profile's name."""
+    seen = Counter(labels.values())
+    return {name: f"{label} ({name})" if seen[label] > 1 else label for name, label in labels.items()}
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:

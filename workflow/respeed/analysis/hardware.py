@@ -174,7 +174,7 @@ def _profiles(records: Iterable[Record]) -> dict[str, str]:
     for record in records:
         if record.start.backend:
             by_profile[record.profile].append(record)
-    labels = tell_apart({name: mine[-1].start.profile.model_dump() for name, mine in by_profile.items()})
+    labels = tell_apart({name: mine[-1].start.profile.label for name, mine in by_profile.items()})
     found = {}
     for name, mine in sorted(by_profile.items()):
         backends = [one.start.backend for one in mine if one.start.backend]
@@ -190,5 +190,5 @@ def _profiles(records: Iterable[Record]) -> dict[str, str]:
             mine[-1].start.profile.precision,
             f"largest error {max(errors):.0e}" if errors else "",
         ]
-        found[labels[name]["label"]] = ", ".join(filter(None, texts))
+        found[labels[name]] = ", ".join(filter(None, texts))
     return found

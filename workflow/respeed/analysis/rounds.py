@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
-from respeed.model import Paper
+from respeed.model import Case, Experiment, Paper
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, quiet_probe, reasons_of, steady_reasons
 from respeed.records import Record, Result, case_key
 from respeed.sessions import number_sessions, probed_as, probes_of
@@ -30,15 +30,16 @@ INSIDE = ["cause_counts", "profile_facts", "slowed"]
 CONTROL = "repeated_product"
 # Workloads whose steps are dense matrix products and nothing else.
 BARE_PRODUCTS = ("matmul", CONTROL, "cd1_products")
-# The columns of the rates that every process measures at its start.
-CEILINGS = {"flops_per_second": "peak_gflops", "bytes_per_second": "bandwidth_gbytes"}
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
-# Session, profile, threads and library: probes and matrix products are compared only if all four are the same.
-ProbedRow = tuple[int, str, int, str]
-# What tells several measurements of a case apart; only the latest measurement counts.
-Measurement = tuple[Any, ...]
+# The settings of a profile that decide how its row runs.
+DECIDING = ("backend", "device", "precision", "cpus")
+
+# Profile, threads and library: rates of matrix products are compared only if all three are the same.
+Row = tuple[str, int, str]
+# The names of a paper, a table in it, and a case of the table.
+Home = dict[str, str]
 
 
 class CellKey(NamedTuple):
@@ -66,119 +67,139 @@ def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.Da
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         machines[record.machine].append(record)
-    homes: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for paper in papers.values():
-        for experiment in paper.experiments.values():
-            for case in experiment.cases:
-                homes[case_key(case.workload, case.parameters)].append((paper.name, experiment.name, case.name))
-    rows = [row for mine in machines.values() for row in _rows(number_sessions(mine), homes, papers)]
+    homes = _homes(papers)
+    rows: list[dict[str, Any]] = []
+    for mine in machines.values():
+        rows += _rounds_of_machine(mine, homes)
     frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
     frame["round"] = frame.groupby(CELL).cumcount() + 1
     return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 
 
-def seconds_by_process(rounds: pd.DataFrame) -> dict[CellKey, dict[str, float]]:
-    """Return the mean seconds of a step in each round of each cell, by the start time of the round's process.
-
-    Round numbers do not show which rounds of two cells are from the same process, as a process may lack one of the
-    cells.
-    """
-    timed = rounds[rounds["step_seconds"].notna()]
-    columns = (timed[name].tolist() for name in [*CELL, "started", "step_seconds"])
-    found: dict[CellKey, dict[str, float]] = defaultdict(dict)
-    for *cell, started, seconds in zip(*columns, strict=True):
-        found[CellKey(*cell)][started] = seconds
-    return found
+def settings_of(profile: Any) -> list[Any]:
+    """Return the settings of a profile, or of the row in a record, that decide how it runs."""
+    return [getattr(profile, fact) or None for fact in DECIDING]
 
 
-def _probed(session: int, record: Record) -> ProbedRow:
-    return session, record.profile, record.start.threads, record.library
+def every_case(papers: Mapping[str, Paper]) -> Iterator[tuple[Paper, Experiment, Case]]:
+    """Yield each case of every table of the papers, with its paper and its table."""
+    for paper in papers.values():
+        for experiment in paper.experiments.values():
+            for case in experiment.cases:
+                yield paper, experiment, case
 
 
-def _ceilings_by_row(records: Iterable[Record]) -> dict[tuple[str, int, str], dict[str, float]]:
-    """Return the highest rates that matrix products and copies have reached, by profile, threads and library.
+def _homes(papers: Mapping[str, Paper]) -> dict[tuple[str, bool], list[Home]]:
+    """Return where each case is shown, by the key of the case and whether the table asks for a ladder of threads."""
+    homes: dict[tuple[str, bool], list[Home]] = defaultdict(list)
+    for paper, experiment, case in every_case(papers):
+        home = {"paper": paper.name, "experiment": experiment.name, "case": case.name}
+        homes[case_key(case.workload, case.parameters), experiment.ladder].append(home)
+    return homes
+
+
+def _rounds_of_machine(
+    records: Iterable[Record], homes: Mapping[tuple[str, bool], Sequence[Home]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
+    numbered = number_sessions(records)
+    rows: dict[Row, list[Record]] = defaultdict(list)
+    sessions: dict[tuple[int, Row], list[Record]] = defaultdict(list)
+    for session, record in numbered:
+        row = _row_of(record)
+        rows[row].append(record)
+        sessions[session, row].append(record)
+    ceilings = {row: _ceilings(mine) for row, mine in rows.items()}
+    conditions = {key: _Conditions(mine) for key, mine in sessions.items()}
+    latest = _latest(record for _, record in numbered)
+    for session, record in numbered:
+        row = _row_of(record)
+        facts = {"machine": record.machine, "session": session, **ceilings[row]}
+        for file, result in record.places().items():
+            shown_in = homes.get((result.key, record.start.profile.ladder))
+            if shown_in and _counts(record, result, latest[record.profile, result.key]):
+                judged = conditions[session, row].judge(record, result)
+                for home in shown_in:
+                    yield {**facts, **home, "record": file, **judged}
+
+
+def _row_of(record: Record) -> Row:
+    return record.profile, record.start.threads, record.library
+
+
+def _ceilings(records: Iterable[Record]) -> dict[str, float]:
+    """Return the highest rates that matrix products and copies have reached on a row.
 
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
     process times at its start, and of the cases that are bare products.
     """
-    rates: dict[tuple[str, int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    products, copies = [0.0], [0.0]
     for record in records:
-        of_row = rates[record.profile, record.start.threads, record.library]
-        for name, rate in record.start.ceilings.items():
-            of_row[CEILINGS[name]].append(rate)
+        products.append(record.start.ceilings.get("flops_per_second", 0.0))
+        copies.append(record.start.ceilings.get("bytes_per_second", 0.0))
         for result in record.results:
-            if result.workload in BARE_PRODUCTS and result.flops and result.blocks:
-                fastest = min(min(block.sample_seconds) / block.sample_steps for block in result.blocks)
-                of_row["peak_gflops"].append(result.flops / fastest)
-    return {row: {name: max(seen) / 1e9 for name, seen in of_row.items()} for row, of_row in rates.items()}
+            if result.workload in BARE_PRODUCTS and result.flops:
+                steps = (min(block.sample_seconds) / block.sample_steps for block in result.blocks)
+                products += [result.flops / seconds for seconds in steps]
+    highest = {"peak_gflops": max(products), "bandwidth_gbytes": max(copies)}
+    return {name: rate / 1e9 or math.nan for name, rate in highest.items()}
 
 
-def _rows(
-    numbered: Sequence[tuple[int, Record]],
-    homes: Mapping[str, Sequence[tuple[str, str, str]]],
-    papers: Mapping[str, Paper],
-) -> Iterator[dict[str, Any]]:
-    """Yield the rounds of one machine, each with the ceilings of its row."""
-    rows: dict[ProbedRow, list[Record]] = defaultdict(list)
-    for session, record in numbered:
-        rows[_probed(session, record)].append(record)
-    quiet = {
-        (row, compared): quiet_probe(found)
-        for row, mine in rows.items()
-        for compared, found in probes_of(mine).items()
-        if found
-    }
-    timed: dict[tuple[ProbedRow, str], list[tuple[Block, ...]]] = defaultdict(list)
-    for row, mine in rows.items():
-        for record in mine:
-            for result in record.results if not record.start.profile.is_cpu else ():
-                timed[row, result.key].append(result.blocks)
-    steady = {of: steady_reasons(found) for of, found in timed.items()}
-    records = [record for _, record in numbered]
-    ceilings, latest = _ceilings_by_row(records), _latest(records)
-    for session, record in numbered:
-        row = _probed(session, record)
-        for file, result in record.places().items():
-            places = homes.get(result.key, ())
-            if not places or not _is_of(latest[record.profile, result.key], record, result):
-                continue
-            of = row, probed_as(result.key, is_cpu=record.start.profile.is_cpu)
-            made = judge_round(record, result, quiet.get(of, math.inf), steady.get((row, result.key), 0))
-            for paper, experiment, case in places:
-                if papers[paper].experiments[experiment].ladder == record.start.profile.ladder:
-                    place = {"paper": paper, "experiment": experiment, "case": case}
-                    where = {"machine": record.machine, "session": session, "record": file}
-                    yield where | place | ceilings[row[1:]] | made
+class _Conditions:
+    """The conditions under which a row was measured in a session; its blocks are judged by them."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._quiet = {group: quiet_probe(probes) for group, probes in probes_of(records).items() if probes}
+        blocks: dict[str, list[tuple[Block, ...]]] = defaultdict(list)
+        for record in records:
+            for result in record.results:
+                blocks[result.key].append(result.blocks)
+        self._steady = {key: steady_reasons(rounds) for key, rounds in blocks.items()}
+
+    def judge(self, record: Record, result: Result) -> dict[str, Any]:
+        """Return the columns of the round that follow from the result."""
+        group = probed_as(result.key, is_cpu=record.start.profile.is_cpu)
+        return judge_round(record, result, self._quiet.get(group, math.inf), self._steady[result.key])
 
 
-def _measurement(record: Record, result: Result) -> Measurement:
-    """Return what tells measurements of a case apart: threads, the row's settings, and an outside program's source."""
-    row = record.start.profile
+class _Way(NamedTuple):
+    """A way to measure a case: its settings, its library with the version, and the checksum of its source.
+
+    The settings are the threads, the row's settings, and the checksum of an outside program.
+    """
+
+    settings: list[Any]
+    library: str
+    source: str
+
+
+def _way_of(record: Record, result: Result) -> _Way:
     program = result.source if "program" in result.parameters else ""
-    return record.start.threads, row.backend, row.device, row.precision, row.cpus or None, program
+    settings = [record.start.threads, *settings_of(record.start.profile), program]
+    return _Way(settings, record.library, result.source)
 
 
-def _latest(records: Iterable[Record]) -> dict[tuple[str, str], tuple[Measurement, str, str]]:
-    """Return the latest measurement of each case on a row, with its library's version and its workload's source."""
-    latest: dict[tuple[str, str], tuple[Measurement, str, str]] = {}
+def _latest(records: Iterable[Record]) -> dict[tuple[str, str], _Way]:
+    """Return the latest way in which each case was measured on a profile; its library is the last that is known."""
+    latest: dict[tuple[str, str], _Way] = {}
     for record in records:
         for result in record.results:
-            place = record.profile, result.key
-            library = record.library or latest.get(place, ("", "", ""))[1]
-            latest[place] = _measurement(record, result), library, result.source
+            way = _way_of(record, result)
+            before = latest.get((record.profile, result.key), way)
+            latest[record.profile, result.key] = way._replace(library=way.library or before.library)
     return latest
 
 
-def _is_of(latest: tuple[Measurement, str, str], record: Record, result: Result) -> bool:
-    """Return whether a result belongs to the latest measurement.
+def _counts(record: Record, result: Result, latest: _Way) -> bool:
+    """Return whether a result was measured in the latest way.
 
     With another version of the library, rounds have another distribution and belong to another measurement. A process
     that ended before its first case has no version, and counts as a missing round. A result that is not measured, such
     as a failed or wrong result, counts only if its workload's source is the same as in the last result.
     """
-    measurement, library, source = latest
-    is_same = _measurement(record, result) == measurement and record.library in ("", library)
-    return is_same and (result.status == "measured" or result.source == source)
+    way = _way_of(record, result)
+    is_same = way.settings == latest.settings and way.library in ("", latest.library)
+    return is_same and (result.status == "measured" or way.source == latest.source)
 
 
 def judge_round(record: Record, result: Result, quiet_probe_seconds: float, steady: int = 0) -> dict[str, Any]:
@@ -187,10 +208,12 @@ def judge_round(record: Record, result: Result, quiet_probe_seconds: float, stea
     `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the bits of the
     reasons that a device reports throughout the session.
     """
-    start, blocks = record.start, result.blocks
-    is_timed = result.status == "measured"
-    protocol, clean, causes = SMOKE if start.smoke else REAL, list[Block](), Counter[str]()
-    for block in blocks if is_timed else ():
+    start = record.start
+    blocks = result.blocks if result.status == "measured" else ()
+    protocol = SMOKE if start.smoke else REAL
+    clean: list[Block] = []
+    causes = Counter[str]()
+    for block in blocks:
         found = contamination(block, start.threads, quiet_probe_seconds, protocol, steady)
         causes.update(found)
         if not found:
@@ -208,15 +231,15 @@ def judge_round(record: Record, result: Result, quiet_probe_seconds: float, stea
         "threads": start.threads,
         "status": result.status,
         "reason": result.reason,
-        "blocks": len(blocks) if is_timed else 0,
-        "discarded": len(blocks) - len(clean) if is_timed else 0,
+        "blocks": len(blocks),
+        "discarded": len(blocks) - len(clean),
         "causes": count_causes(causes),
         "settled": bool(result.warmup and result.warmup.settled),
         "error": max(errors, default=math.nan),
         "flops": result.flops or math.nan,
         "traffic_bytes": result.traffic_bytes or math.nan,
         "cause_counts": causes,
-        "profile_facts": start.profile.model_dump(),
+        "profile_facts": start.profile,
         "slowed": low_clock(clean),
         **step_seconds(clean, result.parts),
         **(step_energy(clean, result.parts, start.energy.get("reason")) if clean else {}),

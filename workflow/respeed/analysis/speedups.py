@@ -31,7 +31,7 @@ from respeed.analysis.estimates import (
     verdict_of,
     what_is_missing,
 )
-from respeed.analysis.rounds import CELL, CellKey, key_of, seconds_by_process
+from respeed.analysis.rounds import CELL, CellKey, key_of
 from respeed.model import Paper
 
 CASE = ["paper", "experiment", "case"]
@@ -48,13 +48,16 @@ class Samples:
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
-        timed = rounds[rounds["step_seconds"].notna()]
-        self._by_process = seconds_by_process(timed)
+        # The start time of a process tells which rounds of two cells are from the same process; round numbers do not, as
+        # a process may lack one of the cells.
+        self._by_process: dict[CellKey, dict[str, float]] = defaultdict(dict)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._parts: dict[CellKey, list[Any]] = {}
-        names = [*CELL, "session", "step_seconds_median"]
-        for *cell, session, seconds in zip(*(timed[name].tolist() for name in names), strict=True):
-            self._by_session[CellKey(*cell)][session].append(seconds)
+        columns = [*CELL, "session", "started", "step_seconds", "step_seconds_median"]
+        for row in rows_of(rounds.loc[rounds["step_seconds"].notna(), columns]):
+            key = key_of(row)
+            self._by_process[key][row.started] = row.step_seconds
+            self._by_session[key][row.session].append(row.step_seconds_median)
 
     def by_session(self, cell: Any) -> Sessions:
         """Return the median seconds of a step in each round of the cell, by session; speedups are made from them."""

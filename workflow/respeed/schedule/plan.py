@@ -22,7 +22,7 @@ from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
-from respeed.analysis.rounds import CellKey, key_of, read_rounds
+from respeed.analysis.rounds import CellKey, key_of, read_rounds, settings_of
 from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
 from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
@@ -37,8 +37,6 @@ START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
 OVERTIME = 1.2
 # Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
 WORTH_ROUNDS = 2
-# The keys of a profile that decide how a row ran, beside its threads.
-DECIDING = ("backend", "device", "precision", "cpus")
 
 Try = tuple[Record, Result]
 
@@ -263,7 +261,7 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     start, profile = record.start, wanted.row.profile
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
         return False
-    if any((getattr(start.profile, fact) or None) != (getattr(profile, fact) or None) for fact in DECIDING):
+    if settings_of(start.profile) != settings_of(profile):
         return False
     has_source = result.source == wanted.source
     if result.status == "measured":
