@@ -118,10 +118,8 @@ def make(name: str, device: str = "cpu", precision: str = "fp32", *, threads: in
 
 def build(made: Backend, case: Case, seed: int = 5) -> Any:
     """Return the case as a program."""
-    workload: Any = make_workload(case)
-    if hasattr(workload, "on_row"):  # a program of somebody else's
-        workload = workload.on_row(SimpleNamespace(architecture="single-cpu", device=str(made.device)))
-    return made.build(workload, seed)
+    profile = SimpleNamespace(architecture="single-cpu", device=str(made.device))
+    return made.build(make_workload(case).on_row(profile), seed)
 
 
 def steps(program: Any, count: int) -> Any:

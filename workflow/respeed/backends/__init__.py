@@ -131,7 +131,7 @@ class Program:
 
     def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
         self.backend, self.workload, self.seed = backend, workload, seed
-        self.framework = "program" if hasattr(workload, "program") else backend.framework
+        self.framework = "program" if workload.is_outside else backend.framework
         if self.framework in workload.one_thread and backend.threads > 1:
             raise NotMeasurable(f"{self.framework} uses one thread for this: see the row of one core")
         self.inputs = workload.arrays(np.random.default_rng(seed))
@@ -203,6 +203,12 @@ class Program:
         """Run one step. If the backend is not `synchronous`, the step may still be running on return."""
         for part in self.parts.values():
             part()
+
+    def step_anew(self) -> None:
+        """Draw new inputs, and run a step on them until it is done."""
+        self.begin_anew()
+        self.step()
+        self.backend.sync()
 
     def _undo(self) -> None:
         """Undo the first step: restore the arrays that it both reads and changes, and fill its outputs with NaN."""

@@ -35,11 +35,13 @@ from respeed.measure.timing import (
 from respeed.model import Case, number_bytes
 from respeed.protocol import Block, Warmup, contamination, quiet_probe
 from respeed.sessions import Probes, probed_as
-from respeed.text import first_sentences
+from respeed.text import counted, first_sentences
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
 from respeed.workloads.vector_sum import MemoryCopy
+
+Timed = tuple[Warmup, tuple[Block, ...]]
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=640, k=640, n=640)
@@ -85,8 +87,7 @@ class Bench:
 def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, dict[str, Any]]:
     """Return a bench with a new probe, and the proof of how many threads really ran during that probe."""
     probe = make_probe(backend.build(PROBE, 0).step, backend.sync, synchronous=backend.synchronous)
-    known = {} if probes is None else probes
-    return Bench(backend, probe, known, meter=meter), prove_threads(probe)
+    return Bench(backend, probe, probes or {}, meter=meter), prove_threads(probe)
 
 
 def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
@@ -105,7 +106,7 @@ def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, i
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
     if threads > MANY and threads // 2 <= ran < threads:
         return None
-    return f"{ran} thread{'s' if ran != 1 else ''} ran, {threads} asked"
+    return f"{counted(ran, 'thread')} ran, {threads} asked"
 
 
 def measure_ceilings(backend: Backend) -> dict[str, float]:
@@ -149,10 +150,11 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
             threads=order.threads,
             seed=derive_seed(order.seed, profile.name, order.cases[0].number, "draws"),
         )
-        described: dict[str, Any] = dict(backend.describe())
-        device = profile.device, described.get("pci")
-        counters, why_not = energy_counters(*device)
-        bench, threads_proof = make_bench(backend, order.probes, Meter(tuple(counters), clock_reader(*device)))
+        described = backend.describe()
+        pci = described.get("pci")
+        counters, why_not = energy_counters(profile.device, pci)
+        meter = Meter(tuple(counters), clock_reader(profile.device, pci))
+        bench, threads_proof = make_bench(backend, order.probes, meter)
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
@@ -164,7 +166,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         "ready",
         backend=described,
         energy={"reason": why_not or None},
-        **({"accelerator": found[0]} if device[1] and (found := device_facts(device[1])) else {}),
+        **({"accelerator": known[0]} if pci and (known := device_facts(pci)) else {}),
         libraries=blas_libraries(),
         environment=telling_environment(),
         affinity=allowed_cpus() or None,
@@ -175,12 +177,13 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     # time.
     gc.freeze()
     for asked in order.cases:
-        emit("begin", case=f"{asked.case.workload} {asked.case.name}")
+        name = f"{asked.case.workload} {asked.case.name}"
+        emit("begin", case=name)
         facts = measure_case(order, asked, bench)
         # On a shared machine, one more attempt repaired 57 to 95 % of the disturbed cases; a second one took 9 % of
         # the time and repaired hardly any.
         if is_disturbed(order, asked, facts, bench):
-            emit("begin", case=f"{asked.case.workload} {asked.case.name}, which was disturbed, again")
+            emit("begin", case=f"{name}, which was disturbed, again")
             facts = merge_attempts(facts, measure_case(order, asked, bench))
         emit("case", facts=facts)
         if facts["status"] != "measured" and _is_lost(bench):
@@ -263,72 +266,93 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
-    """Build a case's program, check its first step against float64, time steps, and check the last step.
+    """Build a case's program, check and time it, and add the results to `facts`.
 
-    On CPUs, a first step longer than a block counts as a block. Raises WrongResult if a check fails, or if steps ran on
-    too many threads.
+    Raises WrongResult if a check fails, or if steps ran on too many threads.
     """
     backend = bench.backend
-    if hasattr(workload, "on_row"):  # a program by others
-        workload = workload.on_row(order.profile)
-    else:
+    workload = workload.on_row(order.profile)
+    if not workload.is_outside:
         _rehearse(asked, bench)
     backend.why_plain()  # forgets the reasons of programs before this one
     program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    runner = getattr(program.arrays, "runner", None)  # of a program by others
-    if runner:
+    timer = _timer(order, asked, program, bench)
+    if not workload.is_outside:
+        _check_and_time(order, program, timer, None, bench, facts)
+        return
+    with contextlib.closing(program.arrays.runner) as runner:
         facts["executables"] = runner.executables
-    with contextlib.closing(runner) if runner else contextlib.nullcontext():
-        _check_and_time(order, asked, program, runner, bench, facts)
+        _check_and_time(order, program, timer, runner, bench, facts)
 
 
 def _check_and_time(
-    order: Order, asked: Asked, program: Program, runner: Any, bench: Bench, facts: dict[str, Any]
+    order: Order, program: Program, timer: Timer, runner: Any, bench: Bench, facts: dict[str, Any]
 ) -> None:
-    backend, block_seconds = bench.backend, order.timing.block_seconds
-    timer = _timer(order, asked, program, bench)
+    """Check a program's first step against float64, time steps by the recipe that fits, and check the last step."""
+    backend = bench.backend
     first = timer.first_step()
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
-        program.begin_anew()
-        program.step()
-        backend.sync()
+        program.step_anew()
         judged(program.check(), when="in another of its graphs: ")
-    counted: list[Block] = []
-    if runner and runner.run_seconds > block_seconds:
-        # Its first run found its files on the disk: the next ones find them in memory, and nothing else warms up.
-        warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
-    elif backend.synchronous and first.seconds > block_seconds:
-        # The process is warm by then: what a first step loads was rehearsed, and all memory was written to when the
-        # program was built. A device's clock is not.
-        warmup, counted = Warmup(True, first.seconds), [first]
+    if runner:
+        warmup, blocks = _time_runs(program, timer, runner, first)
+    elif backend.synchronous and first.seconds > order.timing.block_seconds:
+        warmup, blocks = _time_long_steps(program, timer, first)
     else:
-        alone = backend.synchronous
-        warmup = warm_up(program.step, backend.sync, order.timing, synchronous=alone, first_seconds=first.seconds)
-    timer = replace(timer, step_seconds=warmup.step_seconds)
-    if runner:  # one that prints the time of a part is run as long as one that does not
-        share = min(1.0, first.seconds / runner.run_seconds)
-        timer = replace(timer, protocol=replace(order.timing, measure_seconds=share * order.timing.measure_seconds))
-        blocks = timer.measure(counted)
-    elif counted:  # a block is a step: each begins anew, the last one is checked, and the first one was
-        blocks = timer.measure(counted, begin=program.begin_anew)
-    else:
-        blocks = timer.measure()
-        # A result that was right at first may be wrong later, or no longer be computed.
-        program.begin_anew()
-        program.step()
-        backend.sync()
-    if len(blocks) > len(counted) or runner:
+        warmup, blocks = _time_steps(program, timer, first)
+    if blocks[-1] is not first:
         judged(program.check(), when="after the timed steps: ")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
     # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
-    most = min((block.threads_ran or 0 for block in blocks), default=0)
+    most = min(block.threads_ran or 0 for block in blocks)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
     facts |= {"warmup": warmup, "blocks": blocks}
+
+
+def _time_steps(program: Program, timer: Timer, first: Block) -> Timed:
+    """Warm up and time blocks of steps; then run one more step on new inputs, for the check.
+
+    A result that was right at first may be wrong later, or no longer be computed.
+    """
+    warmup = _warm_up(program, timer, first)
+    blocks = replace(timer, step_seconds=warmup.step_seconds).measure()
+    program.step_anew()
+    return warmup, blocks
+
+
+def _time_long_steps(program: Program, timer: Timer, first: Block) -> Timed:
+    """Time steps on a CPU that are longer than a block: the first one, which was checked, and others on new inputs.
+
+    Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program was
+    built. A device's clock would still be low.
+    """
+    timer = replace(timer, step_seconds=first.seconds)
+    return Warmup(True, first.seconds), timer.measure([first], begin=program.begin_anew)
+
+
+def _time_runs(program: Program, timer: Timer, runner: Any, first: Block) -> Timed:
+    """Time runs of an outside program; one that prints the time of a part runs as long as one that does not.
+
+    If a run is longer than a block, the first run was the warm-up: it found its files on the disk, and the next runs
+    find them in memory.
+    """
+    if runner.run_seconds > timer.protocol.block_seconds:
+        warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
+    else:
+        warmup = _warm_up(program, timer, first)
+    share = min(1.0, first.seconds / runner.run_seconds)
+    protocol = replace(timer.protocol, measure_seconds=share * timer.protocol.measure_seconds)
+    return warmup, replace(timer, step_seconds=warmup.step_seconds, protocol=protocol).measure()
+
+
+def _warm_up(program: Program, timer: Timer, first: Block) -> Warmup:
+    synchronous, seconds = timer.synchronous, first.seconds
+    return warm_up(program.step, timer.sync, timer.protocol, synchronous=synchronous, first_seconds=seconds)
 
 
 def judge(
@@ -355,7 +379,7 @@ def _rehearse(asked: Asked, bench: Bench) -> None:
     If possible, the tiny case has the same text parameters, such as the activation, as the case asked for.
     """
     others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
-    tiny = next((other for other in others if _texts(other) == _texts(asked.case)), others[0] if others else None)
+    tiny = min(others, key=lambda other: _texts(other) != _texts(asked.case), default=None)
     if tiny and repr(tiny) not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
@@ -376,7 +400,8 @@ def _probes(order: Order, asked: Asked, bench: Bench) -> list[float]:
 
 
 def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
-    helpers, runner = (getattr(program.arrays, name, None) for name in ("helpers", "runner"))
+    helpers = getattr(program.arrays, "helpers", ())
+    runner = getattr(program.arrays, "runner", None)
     # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
     # energy of the process is not that of the part.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
@@ -390,7 +415,7 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
         protocol=order.timing,
         probe=bench.probe,
         probes=_probes(order, asked, bench),
-        helpers=helpers or (),
+        helpers=helpers,
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
         busy=getattr(bench.backend, "busy", None),

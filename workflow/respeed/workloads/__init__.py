@@ -111,6 +111,8 @@ class Workload:
 
     # Whether torch differentiates: on ROCm such a step is not captured.
     by_autograd: ClassVar[bool] = False
+    # Whether a step runs an outside program, in a process of its own.
+    is_outside: ClassVar[bool] = False
 
     # The following are properties where they depend on the case.
     # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are captured.
@@ -121,6 +123,10 @@ class Workload:
     read: str = ""
     # The threads that a step uses, of those that the row has; all if 0.
     threads: int = 0
+
+    def on_row(self, profile: Any) -> "Workload":
+        """Return the workload as rows of this hardware profile run it."""
+        return self
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Return the arrays of a step by name: `Drawn` inputs, `Zeros` that the step writes to, and small arrays."""

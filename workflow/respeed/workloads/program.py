@@ -75,6 +75,7 @@ class Program(Given, Workload):
 
     products: ClassVar = False
     allocates: ClassVar = True
+    is_outside: ClassVar = True
     captured = False
     tests: ClassVar = {
         "program": (
