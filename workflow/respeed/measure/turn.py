@@ -12,9 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol, TextIO
+from typing import Any, Literal, Protocol, TextIO
 
 from pydantic import TypeAdapter
 
@@ -48,6 +48,10 @@ KERNELS = "what is kept of compiled kernels"
 
 # --- the parent
 
+# How a process ended: it can run no case, has lost its device, died, or died before it said anything. One whose cases
+# are all done "died" too.
+Ended = Literal["refused", "lost", "died", "silent"]
+
 
 class Watcher(Protocol):
     """Follows a turn: is told what a process does at the moment, and of each case that is done."""
@@ -78,22 +82,22 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
         "commit": source_commit(ROOT),
         "versions": package_versions(),
     }
-    records, left, lost = list[Record](), list(order.cases), 0
-    while left:
-        process = _Process(replace(order, cases=tuple(left)), machine, facts, watcher)
-        with process.running(lock) as worker:
-            process.note("a process starts, and loads its library")
-            process.listen(worker)
-        lost += process.is_lost
-        left = left[len(process.results) :]
-        if process.refused or (left and lost == MOST_LOST):
-            process.give_up(left, "not-run", process.refused or f"{MOST_LOST} other cases left the device useless")
-            left = []
-        elif left and not process.is_lost:
-            # A process that sent nothing at all would send nothing again.
-            gone = left[:1] if process.has_spoken else left
-            process.give_up(gone, "failed", process.stuck or how_it_ended(worker.returncode))
-            left = left[len(gone) :]
+    records: list[Record] = []
+    lost = 0
+    while order.cases:
+        process = _Process(order, machine, facts, watcher)
+        ended, reason = process.run(lock)
+        lost += ended == "lost"
+        match ended:
+            case "refused":
+                process.give_up(process.left, "not-run", reason)
+            case "lost" if lost == MOST_LOST:
+                process.give_up(process.left, "not-run", f"{MOST_LOST} other cases left the device useless")
+            case "silent":  # it would be silent again
+                process.give_up(process.left, "failed", reason)
+            case "died":
+                process.give_up(process.left[:1], "failed", reason)
+        order = replace(order, cases=process.left)
         records.append(process.record)
     return records
 
@@ -102,77 +106,105 @@ class _Process:
     """A measuring process and its record."""
 
     def __init__(self, order: Order, machine: str, facts: dict[str, Any], watcher: Watcher | None = None) -> None:
-        self.watcher = watcher
-        self.order, self.machine, self.facts, self.began = order, machine, facts | {"started": utc_now()}, seconds_now()
+        self.order, self.machine, self.watcher = order, machine, watcher
+        self.facts = facts | {"started": utc_now()}
+        self.began = seconds_now()
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
         self.start: Start | None = None
         self.results: list[Result] = []
-        self.refused, self.has_spoken, self.is_lost, self.stuck = "", False, False, ""
+        self._deadline: threading.Timer | None = None
+        self._stuck = ""
 
-    @contextlib.contextmanager
-    def running(self, lock: Held) -> Iterator[subprocess.Popen[str]]:
-        """Start the process and send it the order; kill the process if the code within this context fails."""
+    @property
+    def left(self) -> tuple[Asked, ...]:
+        """Return the cases that have no result yet."""
+        return self.order.cases[len(self.results) :]
+
+    def run(self, lock: Held) -> tuple[Ended, str]:
+        """Start the process, send it the order and record its events; return how the process ended, and why.
+
+        The process is killed if an event cannot be recorded, or if the next one does not come in time.
+        """
         with subprocess.Popen(
             [sys.executable, "-P", "-m", "respeed.measure.turn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=child_environment(self.order.threads), pass_fds=lock, preexec_fn=ignore_interrupts,
         ) as worker:  # fmt: skip
             assert worker.stdin is not None
             try:
+                self._note("a process starts, and loads its library")
                 with contextlib.suppress(BrokenPipeError):
                     worker.stdin.write(json.dumps(asdict(self.order)))
                     worker.stdin.close()
-                yield worker
+                ended, reason = self._listen(worker)
             except BaseException:
                 worker.kill()
                 raise
+            finally:
+                self._lift_limit()
+        return ended, reason or self._stuck or how_it_ended(worker.returncode)
 
-    def note(self, text: str) -> None:
-        """Tell the watcher what the process does at the moment."""
+    def _note(self, text: str) -> None:
         if self.watcher:
             self.watcher.note(f"{self.order.profile.name}: {text}")
 
-    def listen(self, worker: subprocess.Popen[str]) -> None:
-        """Record the events of the process as they arrive; skip a line that was cut off when the process was killed."""
-        with contextlib.closing(_Deadline(self, worker)) as deadline:
-            self._listen(worker, deadline)
+    def _listen(self, worker: subprocess.Popen[str]) -> tuple[Ended, str]:
+        """Record events as they arrive, but not a line that was cut off; return how the process ended, if it said why.
 
-    def _listen(self, worker: subprocess.Popen[str], deadline: "_Deadline") -> None:
+        A process that is "lost" has lost its device.
+        """
         assert worker.stdout is not None
-        deadline.set(START_MINUTES)
+        ended: Ended = "silent"
+        self._limit(worker, START_MINUTES)
         for event in (json.loads(line) for line in worker.stdout if line.endswith("}\n")):
-            self.has_spoken = True
+            ended = "died"
             match event.pop("event"):
                 case "ready":
                     self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
                     self._begin()
-                    self.note(f"{event['backend']['package']} on {event['backend'].get('accelerator') or 'the CPU'}")
+                    self._note(f"{event['backend']['package']} on {event['backend'].get('accelerator') or 'the CPU'}")
                 case "begin":
-                    deadline.set(self._minutes())
-                    self.note(event["case"])
+                    self._limit(worker, self._minutes())
+                    self._note(event["case"])
                 case "case":
                     try:
                         self._add(event["facts"])
                     except OddLine as why:
-                        odd = self.order.cases[len(self.results)]
-                        self.give_up([odd], "failed", f"the result cannot be recorded: {why}")
+                        self.give_up(self.left[:1], "failed", f"the result cannot be recorded: {why}")
                 case "lost":
-                    self.is_lost = True
                     worker.kill()  # which may take long to close such a device by itself
+                    return "lost", ""
                 case "refused":
                     raise UserError(event["line"])
                 case "not-run":
-                    self.refused = event["reason"]
+                    return "refused", event["reason"]
+        return ended, ""
 
     def _minutes(self) -> float:
         """Return how many minutes the case that now begins may take."""
-        asked = self.order.cases[len(self.results)]
+        asked = self.left[0]
         # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
         is_quick = not self.order.profile.is_cpu and "program" not in asked.case.parameters
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * asked.guess / 60)
 
-    def give_up(self, left: Sequence[Asked], status: str, reason: str) -> None:
-        """Record the cases in `left` as not timed, with the status and reason."""
-        for asked in left:
+    def _limit(self, worker: subprocess.Popen[str], minutes: float) -> None:
+        """Kill the process when `minutes` have passed from now, unless there is another limit by then."""
+
+        def stop() -> None:
+            self._stuck = f"said nothing for {minutes:g} min: stuck, perhaps in a driver or a compiler"
+            worker.kill()
+
+        self._lift_limit()
+        self._deadline = threading.Timer(60 * minutes, stop)
+        self._deadline.daemon = True
+        self._deadline.start()
+
+    def _lift_limit(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+
+    def give_up(self, cases: Sequence[Asked], status: str, reason: str) -> None:
+        """Record the cases as not timed, with the status and reason."""
+        for asked in cases:
             self._add(untimed(asked, status, reason))
 
     def _begin(self) -> None:
@@ -190,30 +222,6 @@ class _Process:
         """Return the record with the cases that are done so far."""
         assert self.start is not None
         return Record(self.machine, self.path, self.start, tuple(self.results))
-
-
-class _Deadline:
-    """Kills a process whose start, or whose current case, takes too long."""
-
-    def __init__(self, process: _Process, worker: subprocess.Popen[str]) -> None:
-        self._process, self._worker = process, worker
-        self._timer: threading.Timer | None = None
-
-    def set(self, minutes: float) -> None:
-        """Restart the limit: the process is killed when `minutes` have passed from now."""
-        self.close()
-        self._timer = threading.Timer(60 * minutes, self._end, [minutes])
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _end(self, minutes: float) -> None:
-        self._process.stuck = f"said nothing for {minutes:g} min: stuck, perhaps in a driver or a compiler"
-        self._worker.kill()
-
-    def close(self) -> None:
-        """Lift the limit."""
-        if self._timer:
-            self._timer.cancel()
 
 
 def how_it_ended(code: int) -> str:
