@@ -7,6 +7,7 @@ import mmap
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -214,9 +215,11 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are(
     assert (seen["threads_ran"], seen["run_delay_seconds"] is None) == (1, False)
     assert seen["minor_faults"] >= 256 / 16
     # One that ran for less than a tenth of the time of the busiest hardly took part; one may be new.
-    here, later = {"7": (10**9, 10**9)}, {"7": (2 * 10**9, 3 * 10**9), "8": (15 * 10**7, 1), "9": (5 * 10**7, 0)}
+    running = {"7": 10**9}, {"7": 2 * 10**9, "8": 15 * 10**7, "9": 5 * 10**7}
+    waiting = {"7": 10**9}, {"7": 3 * 10**9, "8": 1, "9": 0}
     counts = {"a": 2, "b": None, "c": 2}, {"a": 5, "b": 1, "c": None}
-    found = difference(Snapshot(here, False, counts[0]), Snapshot(later, False, counts[1]))
+    here, later = (Snapshot(Counter(running[end]), Counter(waiting[end]), False, counts[end]) for end in (0, 1))
+    found = difference(here, later)
     assert found == {"run_delay_seconds": 2.000000001, "threads_ran": 2, "a": 3, "b": None, "c": None}
     assert abs(timing.seconds_now() - time.perf_counter()) < 60
     # Of threads that share their cores by design, waiting tells nothing.

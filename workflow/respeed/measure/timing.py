@@ -11,6 +11,7 @@ import math
 import resource
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,9 @@ from typing import Any
 from respeed.machine.devices import EnergyCounter
 from respeed.machine.process import quota_throttles, read_word
 from respeed.protocol import Block, TimingProtocol, Warmup, contamination, quiet_probe
+
+# A function that runs a step of a program, or waits for a device.
+Step = Callable[[], None]
 
 
 def seconds_now() -> float:
@@ -32,7 +36,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def time_steps(step: Callable[[], None], sync: Callable[[], None], count: int = 1) -> float:
+def time_steps(step: Step, sync: Step, count: int = 1) -> float:
     """Return the mean seconds per step of `count` steps; the host waits for the device only after the last step."""
     start = seconds_now()
     for _ in range(count):
@@ -60,11 +64,13 @@ _CPUS = Path("/sys/devices/system/cpu")
 class Snapshot:
     """The kernel's counters at one moment.
 
-    `threads` maps each thread to its nanoseconds on a CPU and its nanoseconds waiting for a CPU; `is_shared` is whether
-    the threads wait for one another by design. A count is None if the system does not have the counter.
+    `running` and `waiting` map each thread to its nanoseconds on a CPU, and to its nanoseconds waiting for a CPU;
+    `is_shared` is whether the threads wait for one another by design. A count is None if the system does not have the
+    counter.
     """
 
-    threads: dict[str, tuple[int, int]]
+    running: Counter[str]
+    waiting: Counter[str]
     is_shared: bool
     counts: dict[str, int | None]
 
@@ -76,9 +82,14 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
     exchange results; if `is_shared`, the threads of a library share cores as well. When one of these threads waits for
     a core, this does not show that another program runs: then only the reference probe can show that.
     """
-    faults, threads = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _threads(helpers)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    running, waiting = Counter[str](), Counter[str]()
+    for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
+        if text := read_word(path):  # nothing of a thread that has just ended
+            thread = path.parent.name
+            running[thread], waiting[thread], _ = map(int, text.split())
     counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
-    return Snapshot(threads, is_shared or bool(helpers), counts)
+    return Snapshot(running, waiting, is_shared or bool(helpers), counts)
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
@@ -87,28 +98,16 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     A field is None if the system does not report it.
     """
     delay, ran = None, None
-    if after.threads:
-        changes = [
-            (on_cpu - before.threads.get(thread, (0, 0))[0], waiting - before.threads.get(thread, (0, 0))[1])
-            for thread, (on_cpu, waiting) in after.threads.items()
-        ]
-        busiest = max(on_cpu for on_cpu, _ in changes)
-        ran = sum(on_cpu > 0 and on_cpu >= RAN_SHARE * busiest for on_cpu, _ in changes)
-        delay = None if after.is_shared else sum(waiting for _, waiting in changes) * 1e-9
+    if after.running:
+        times = (after.running - before.running).values()  # of the threads that ran
+        least = RAN_SHARE * max(times, default=0)
+        ran = sum(nanoseconds >= least for nanoseconds in times)
+        delay = None if after.is_shared else (after.waiting - before.waiting).total() * 1e-9
     counted: dict[str, int | None] = {}
     for name, last in after.counts.items():
         first = before.counts[name]
         counted[name] = None if first is None or last is None else last - first
     return {"run_delay_seconds": delay, "threads_ran": ran, **counted}
-
-
-def _threads(helpers: Collection[int]) -> dict[str, tuple[int, int]]:
-    threads = {}
-    for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
-        if text := read_word(path):  # nothing of a thread that has just ended
-            on_cpu, waiting, _ = text.split()
-            threads[path.parent.name] = (int(on_cpu), int(waiting))
-    return threads
 
 
 def _clock_throttles() -> int | None:
@@ -121,8 +120,8 @@ def _clock_throttles() -> int | None:
 class Probe:
     """The reference probe: `repeats` matrix products. This number is fixed, so that all probes do the same work."""
 
-    product: Callable[[], None]
-    sync: Callable[[], None]
+    product: Step
+    sync: Step
     repeats: int
 
     def seconds(self) -> float:
@@ -135,7 +134,7 @@ class Probe:
         return time_steps(self.product, self.sync, self.repeats)
 
 
-def make_probe(product: Callable[[], None], sync: Callable[[], None], *, synchronous: bool = True) -> Probe:
+def make_probe(product: Step, sync: Step, *, synchronous: bool = True) -> Probe:
     """Warm up the matrix product, and return a probe that repeats it for about PROBE_SECONDS."""
     one = best_seconds(product, sync, synchronous=synchronous)
     return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
@@ -153,11 +152,14 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
         probe.seconds()
     seen = difference(before, take_snapshot())
     taken = (time.process_time() - computed) / (seconds_now() - begin)
-    proof = {name: seen[name] for name in ("threads_ran", "run_delay_seconds")}
-    return proof | {"cpus_taken": round(taken, 3)}
+    return {
+        "threads_ran": seen["threads_ran"],
+        "run_delay_seconds": seen["run_delay_seconds"],
+        "cpus_taken": round(taken, 3),
+    }
 
 
-def best_seconds(step: Callable[[], None], sync: Callable[[], None], *, synchronous: bool) -> float:
+def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
     """Return the seconds of a step at its fastest, for ceilings and to size probes.
 
     On CPUs (`synchronous`), this is the fastest of REPEATS steps, after two steps that do not count. On a device, it is
@@ -182,8 +184,8 @@ AHEAD = 32
 
 
 def warm_up(
-    step: Callable[[], None],
-    sync: Callable[[], None],
+    step: Step,
+    sync: Step,
     protocol: TimingProtocol,
     *,
     synchronous: bool = True,
@@ -212,7 +214,7 @@ def warm_up(
         previous = median
 
 
-def _window(step: Callable[[], None], sync: Callable[[], None], seconds: float, together: int) -> tuple[float, int]:
+def _window(step: Step, sync: Step, seconds: float, together: int) -> tuple[float, int]:
     """Run steps for at least `seconds`; return the median step time, and the number of steps.
 
     The host waits for the device after every `together` steps.
@@ -272,8 +274,8 @@ class Timer:
     warm-up window before each block.
     """
 
-    parts: tuple[Callable[[], None], ...]
-    sync: Callable[[], None]
+    parts: tuple[Step, ...]
+    sync: Step
     synchronous: bool
     threads: int
     step_seconds: float
@@ -291,7 +293,7 @@ class Timer:
         """Time the program's first step, before it is checked, as a block of one step."""
         return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
 
-    def measure(self, first: Iterable[Block] = (), begin: Callable[[], None] = lambda: None) -> tuple[Block, ...]:
+    def measure(self, first: Iterable[Block] = (), begin: Step = lambda: None) -> tuple[Block, ...]:
         """Time blocks until the clean ones last long enough, or until all blocks together reach the protocol's cap.
 
         The blocks in `first` count as well, and `begin` is called before each new block. The cap applies only after the
@@ -326,7 +328,6 @@ class Timer:
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
 
     def _samples(self, steps: int, count: int, *, refill: int = 0, last_probe: float | None = None) -> Block:
-        samples: list[list[float]] = []
         ahead: list[bool] = []
         probe_before = self.probe.seconds() if last_probe is None else last_probe
         at_start = self.meter.device()
@@ -337,8 +338,7 @@ class Timer:
         energy = self.meter.read()
         self.happened()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
-        for _ in range(count):
-            samples.append(self._run(steps, ahead))
+        samples = [self._run(steps, ahead) for _ in range(count)]
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
         energy_after = self.meter.read()
         device = tuple(filter(None, (at_start, self.meter.device())))
@@ -347,8 +347,10 @@ class Timer:
         seconds = tuple(map(math.fsum, samples))
         joules = self.meter.joules(energy, energy_after, math.fsum(seconds))
         parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
-        happened["ahead"] = all(ahead) if ahead else None
-        return Block(steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device)
+        is_ahead = all(ahead) if ahead else None
+        return Block(
+            steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device, ahead=is_ahead
+        )
 
     def _run(self, steps: int, ahead: list[bool]) -> list[float]:
         """Return the seconds of each part, summed over `steps` steps.
