@@ -141,19 +141,21 @@ class Program:
         self._given: dict[str, Any] = {}
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
+        # Parts, and the step of each: in a pass over all items, "bases 1" and "bases 2" are the step "bases" in turn.
+        timed = workload.parts() or ("step",)
+        self._names = {part: part.rpartition(" ")[0] if workload.whole_pass else part for part in timed}
         self._views = self._make_views()
         self._steps = [self._make_steps(view) for view in self._views]
         handed_on = workload.handed_on if self._items > 1 else ()
         self._start = {name: backend.array(self.inputs[name]) for name in handed_on}
-        *_, self._last = names = tuple(self._steps[0])
-        passes = [f" {item + 1}" for item in range(self._items)] if workload.whole_pass else [""]
-        self.parts = {f"{name}{which}": partial(self._do, name) for which in passes for name in names}
+        *_, self._last = self._names.values()
+        self.parts = {part: partial(self._do, name) for part, name in self._names.items()}
 
     @property
     def other_graphs(self) -> int:
         """Return how many graphs exist besides the first step's: one for each further item of the cycled arrays."""
         is_graph = self.backend.graphs and self.framework == self.backend.framework
-        return len(self._views) - 1 if is_graph and not self.workload.whole_pass else 0
+        return self._items - 1 if is_graph and not self.workload.whole_pass else 0
 
     def _make_arrays(self) -> Arrays:
         workload, arrays = self.workload, Arrays()
@@ -165,16 +167,17 @@ class Program:
         return arrays
 
     def _make_views(self) -> list[Arrays]:
-        names, shared = self.workload.cycled, vars(self.arrays)
-        return [Arrays(**{**shared, **{name: shared[name][item] for name in names}}) for item in range(self._items)]
+        shared = vars(self.arrays)
+        cycled = [{name: shared[name][item] for name in self.workload.cycled} for item in range(self._items)]
+        return [Arrays(**shared | items) for items in cycled]
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
         workload, backend, framework = self.workload, self.backend, self.framework
         if several := getattr(workload, f"steps_{framework}", None):
             steps: dict[str, Step] = several(view, backend)
-        elif parts := workload.parts():
-            names = dict.fromkeys(name.rpartition(" ")[0] if workload.whole_pass else name for name in parts)
+        elif workload.parts():
+            names = self._names.values()
             steps = {name: partial(getattr(workload, f"{framework}_{name}"), view, backend) for name in names}
         else:
             steps = {"step": partial(getattr(workload, framework), view, backend)}
@@ -188,12 +191,12 @@ class Program:
 
     def _do(self, part: str) -> None:
         """Run a part of the next step; after the last part, also do the work that comes between two steps."""
-        workload, place = self.workload, self.count % len(self._views)
+        workload, place = self.workload, self.count % self._items
         self._steps[place][part]()
         if part != self._last:
             return
         for name, start in self._start.items():
-            is_over = place == len(self._views) - 1
+            is_over = place == self._items - 1
             getattr(self.arrays, name)[...] = start if is_over else getattr(self.arrays, workload.handed_on[name])
         if workload.read:
             self.backend.host(getattr(self.arrays, workload.read))
@@ -244,7 +247,7 @@ class Program:
         given, last = {**self.inputs, **self._given}, self.count - 1
         for name in self.workload.cycled:
             given[name] = given[name][last % self._items]
-        seen: Any = _Seen(self.backend, self._views[last % len(self._views)])
+        seen: Any = _Seen(self.backend, self._views[last % self._items])
         with np.errstate(all="ignore"):  # NaN and infinity are found in the comparison
             return self.workload.check(Arrays(**given), seen)
 

@@ -109,12 +109,10 @@ class JaxProgram(Program):
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays that a step changes, and those that it only reads: of `cycled` arrays, this step's item."""
-        item, changes, reads = self.count % self._items, {}, {}
-        for name, array in vars(self.arrays).items():
-            if name in self._changes:
-                changes[name] = array
-            else:
-                reads[name] = array[item] if name in self.workload.cycled else array
+        reads = dict(vars(self.arrays))
+        for name in self.workload.cycled:
+            reads[name] = reads[name][self.count % self._items]
+        changes = {name: reads.pop(name) for name in self._changes}
         return changes, reads
 
     def _function(self, changes: Mapping[str, Any], reads: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,9 @@ from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
 from respeed.workloads.vector_sum import MemoryCopy
 
+# Facts about a process or a case, as the record has them.
+Facts = dict[str, Any]
+# What the steps of a case took.
 Timed = tuple[Warmup, tuple[Block, ...]]
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
@@ -84,13 +87,13 @@ class Bench:
     meter: Meter = NO_METER
 
 
-def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, dict[str, Any]]:
+def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, Facts]:
     """Return a bench with a new probe, and the proof of how many threads really ran during that probe."""
     probe = make_probe(backend.build(PROBE, 0).step, backend.sync, synchronous=backend.synchronous)
     return Bench(backend, probe, probes or {}, meter=meter), prove_threads(probe)
 
 
-def thread_complaint(profile: Profile, threads: int, proof: dict[str, Any], *, is_shared: bool = False) -> str | None:
+def thread_complaint(profile: Profile, threads: int, proof: Facts, *, is_shared: bool = False) -> str | None:
     """Return why this process may not measure: a wrong number of threads ran; None if the number is right.
 
     If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
@@ -191,7 +194,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
             return
 
 
-def merge_attempts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def merge_attempts(first: Facts, second: Facts) -> Facts:
     """Return the facts of a case measured twice: the larger errors, and all blocks, or none if the second failed."""
     return second | {
         "errors": {name: max(error, second["errors"].get(name, error)) for name, error in first["errors"].items()},
@@ -214,7 +217,7 @@ def _is_lost(bench: Bench) -> bool:
     return False
 
 
-def measure_case(order: Order, asked: Asked, bench: Bench) -> dict[str, Any]:
+def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
     """Measure a case and return its facts for the record. A case that fails has a reason and no times."""
     case, precision = asked.case, order.profile.precision
     facts = untimed(asked, "measured")
@@ -265,7 +268,7 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
     return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
 
 
-def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: dict[str, Any]) -> None:
+def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: Facts) -> None:
     """Build a case's program, check and time it, and add the results to `facts`.
 
     Raises WrongResult if a check fails, or if steps ran on too many threads.
@@ -287,9 +290,7 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
         _check_and_time(order, program, timer, runner, bench, facts)
 
 
-def _check_and_time(
-    order: Order, program: Program, timer: Timer, runner: Any, bench: Bench, facts: dict[str, Any]
-) -> None:
+def _check_and_time(order: Order, program: Program, timer: Timer, runner: Any, bench: Bench, facts: Facts) -> None:
     """Check a program's first step against float64, time steps by the recipe that fits, and check the last step."""
     backend = bench.backend
     first = timer.first_step()
@@ -390,7 +391,7 @@ def _rehearse(asked: Asked, bench: Bench) -> None:
         bench.rehearsed.add(repr(tiny))
 
 
-def _texts(case: Case) -> dict[str, Any]:
+def _texts(case: Case) -> Facts:
     return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
@@ -432,7 +433,7 @@ def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 
-def is_disturbed(order: Order, asked: Asked, facts: dict[str, Any], bench: Bench) -> bool:
+def is_disturbed(order: Order, asked: Asked, facts: Facts, bench: Bench) -> bool:
     """Return whether a case was timed but has no clean block, judged by all probe times that the process knows."""
     if facts["status"] != "measured":
         return False
