@@ -82,7 +82,7 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     table = TABLES[name]
     missing = {"str": "", "int64": 0}
     fill = {column: missing[dtype] for column, dtype in table.dtypes.items() if dtype in missing}
-    return frame[list(table.columns)].fillna(fill).astype(table.dtypes)
+    return frame[list(table.columns)].astype(object).fillna(fill).astype(table.dtypes)
 
 
 def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
