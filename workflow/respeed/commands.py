@@ -258,7 +258,7 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
         _check_recorded(machine, there)
     name = machine or load_config().machine or machine_slug()
     if on or cpu:
-        _predict(on or "", cpu or "", name, as_json)
+        _predict(on, cpu, name, as_json)
         return
     tables = read_tables(smoke, [name])
     came_out = {
@@ -273,12 +273,18 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
     _print("claims", found, as_json)
 
 
-def _predict(on: str, cpu: str, machine: str, as_json: bool) -> None:
+def _predict(on: str | None, cpu: str | None, machine: str, as_json: bool) -> None:
     """Print predictions of claims for the GPU `on` over the CPU `cpu`, or else over the measured CPU of `machine`."""
-    gpus, cpus, is_here = load_datasheets("gpu"), load_datasheets("cpu"), machine in recorded_machines(False)
-    no_cpu = [] if is_here and not cpu else unknown("--cpu: no data sheet of a CPU", cpu, cpus)
-    for line in unknown("--on: no data sheet of a GPU", on, gpus) + no_cpu:
-        raise UserError(line if cpu or not no_cpu else f"no rates of this CPU are measured: name one by {line}")
+    gpus, cpus = load_datasheets("gpu"), load_datasheets("cpu")
+    if not on:
+        raise UserError(f"--cpu: predictions are for a GPU as well; name it by --on: {', '.join(sorted(gpus))}")
+    if not cpu and machine not in recorded_machines(False):
+        raise UserError(f"--on: no rates of this CPU are measured; name its like by --cpu: {', '.join(sorted(cpus))}")
+    mistakes = unknown("--on: no data sheet of a GPU", on, gpus)
+    if cpu:
+        mistakes += unknown("--cpu: no data sheet of a CPU", cpu, cpus)
+    for mistake in mistakes:
+        raise UserError(mistake)
     rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
     rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
     predicted = {

@@ -1,6 +1,7 @@
 """What a run says before it measures, and what came out of it: the lines that a user reads."""
 
 import contextlib
+import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -147,18 +148,16 @@ def _say_set_aside(run: Run) -> list[str]:
 
 def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
     """Return lines about the cells that are not known well, and what would settle them."""
+    if run.smoke:
+        return []
     lines = []
-    has_interval = judged["step_low"].notna()
-    wide = judged[(judged["status"] == "wide") & has_interval]
-    if len(wide) and not run.smoke:
-        more = sorted(
-            rounds_missing(Estimate(cell.seconds, cell.step_low, cell.step_high), cell.rounds) for cell in rows_of(wide)
-        )
-        lines.append(
-            f"{counted(len(wide), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}: half of them need at "
-            f"most {counted(more[len(more) // 2], 'more round')}; --config preset=paper measures more"
-        )
-    if (without := int(judged["without"].sum())) and not run.smoke:
+    wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]
+    missing = [rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds) for row in rows_of(wide)]
+    if missing := [rounds for rounds in missing if rounds > 0]:
+        more = counted(round(statistics.median(missing)), "more round")
+        known = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
+        lines.append(f"{known}; about {more} would settle half of them: --config preset=paper")
+    if without := int(judged["without"].sum()):
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines
 

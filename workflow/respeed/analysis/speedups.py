@@ -48,8 +48,8 @@ class Samples:
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
-        # The start time of a process tells which rounds of two cells are from the same process; round numbers do not, as
-        # a process may lack one of the cells.
+        # The start time of a process tells which rounds of two cells are from the same process. Round numbers do not,
+        # as a process may lack one of the cells.
         self._by_process: dict[CellKey, dict[str, float]] = defaultdict(dict)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._parts: dict[CellKey, list[Any]] = {}

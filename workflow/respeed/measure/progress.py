@@ -23,8 +23,8 @@ from respeed.schedule.work import Wanted
 from respeed.sessions import Probes, current_session, probed_as
 from respeed.text import counted, format_speedup, in_words, is_known, measured_time
 
-# Letters of the line that shows the current case, of its bar, and of the name of a case.
-WIDTH, BAR, NAME = 110, 20, 44
+# Letters of the line that shows the current case, and of its bar.
+WIDTH, BAR = 110, 20
 # The first table is shown after its first round, and again when its numbers have intervals.
 SHOWN_AFTER = (1, FEWEST_ROUNDS)
 # A machine is called disturbed if more than half of at least so many blocks do not count.
@@ -121,6 +121,7 @@ class Progress:
         self._papers, self._disturbed = plan.work.papers, Disturbed()
         self._probes = {group: [*seconds] for group, seconds in probes.items()}
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
+        self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
         records = [record for record in plan.records if record.profile == turn.row.profile.name]
         earlier = read_rounds(records, plan.work.papers)
         self._session = earlier["session"].max() if current_session(records, utc_now()) else -1
@@ -148,7 +149,14 @@ class Progress:
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
             number = f"{time.text:>9} {interval:6} {self._say_beside(wanted, result, estimate.value)}".rstrip()
-        self.say(f"  {f'{cell.experiment} {cell.case} on {cell.profile}':{NAME}} {number}")
+        self.say(f"  {self._name(wanted):{self._name_width}} {number}")
+
+    def _name(self, wanted: Wanted) -> str:
+        """Name a case on a row; in a table of several algorithms, also its algorithm."""
+        cell = wanted.cells[0]
+        algorithm = self._papers[cell.paper].experiments[cell.experiment].algorithms.get(cell.workload)
+        label = f" by {algorithm.label}" if algorithm else ""
+        return f"{cell.experiment} {cell.case}{label} on {cell.profile}"
 
     def _say_beside(self, wanted: Wanted, result: Result, step_seconds: float) -> str:
         """Return how fast a step is beside the paper's accelerator, or else its CPU; empty if it prints no number."""
