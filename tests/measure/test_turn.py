@@ -102,7 +102,9 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
     order, said = order_of(), list[str]()
     (record,) = take(order, said.append)
     assert [name_of(one) for one in record.results] == [asked.case.name for asked in order.cases]
-    assert [*map(partial(re.sub, r"[\d.]+ on", "N on"), said)] == [
+    # Beside other programs a case is disturbed, and measured again.
+    first_attempts = [line for line in said if not line.endswith("again")]
+    assert [*map(partial(re.sub, r"[\d.]+ on", "N on"), first_attempts)] == [
         f"openblas-1: {text}"
         for text in (
             "a process starts, and loads its library", "scipy N on the CPU",

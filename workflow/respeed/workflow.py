@@ -24,6 +24,8 @@ from respeed.schedule.run import PROFILE, Run, resolve_run
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
 LOGGER = "snakemake.logging"
+# The event of the line that says how many jobs begin.
+STARTED = "job_started"
 # What the plugin writes before Slurm's own words.
 _REFUSED = "SLURM sbatch failed. The error message was '"
 
@@ -73,10 +75,14 @@ def _say_what_limits_nothing(run: Run, snakemake: Any) -> None:
 
 
 def _hide_chatter() -> None:
-    """Hide Snakemake's lines about its own work from the screen: no warning, no error, and nothing about a job."""
+    """Hide Snakemake's lines about its own work from the screen: all but warnings, errors, and a job's own lines."""
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return record.levelno > logging.INFO or getattr(record, "event", STARTED) != STARTED
+
     for handler in logging.getLogger(LOGGER).handlers:
         if not isinstance(handler, logging.FileHandler):
-            handler.addFilter(lambda record: record.levelno > logging.INFO or hasattr(record, "event"))
+            handler.addFilter(is_shown)
 
 
 def start(run: Run, snakemake: Any) -> None:
