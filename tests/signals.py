@@ -36,4 +36,4 @@ def runs(pid: int) -> bool:
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """What each line of a record says; a line that was cut is none."""
-    return [json.loads(line) for line in path.read_bytes().split("\n")[:-1]]
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
