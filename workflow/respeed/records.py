@@ -9,6 +9,7 @@ only its current case. The machine's name is in the path alone. Lines hold facts
 import functools
 import json
 import math
+import operator
 import os
 import re
 import secrets
@@ -21,11 +22,12 @@ from itertools import count
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded
+from respeed.model import Architecture
 from respeed.paths import NAME, records_folder, write_json
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, printable
@@ -35,7 +37,9 @@ SCHEMA = 5
 DESCRIPTION = "machine.json"
 # The folder of a machine's records that do not count; no profile can have this name.
 SET_ASIDE = "_set-aside"
-_FILE = re.compile(r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl")
+# The path of a machine's file, relative to the folder of records: its description or a record.
+_RECORD = r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl"
+_FILE = re.compile(rf"{NAME.pattern}/({re.escape(DESCRIPTION)}|{NAME.pattern}/{_RECORD})")
 # The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file;
 # with this limit they are a million at most, and need 0.2 GB of memory.
 MOST_BYTES, MOST_LINES = 4 * 2**20, 10_000
@@ -47,11 +51,6 @@ MOST_LETTERS = 500
 # --- the lines
 
 
-def _moment(value: str) -> str:
-    datetime.fromisoformat(value)
-    return value
-
-
 def _work(value: float) -> float:
     if 0 < value < 1:
         raise ValueError("a part of an operation would lie at the end of no axis")
@@ -59,11 +58,13 @@ def _work(value: float) -> float:
 
 
 Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
-Schema = Annotated[int, Field(ge=SCHEMA, le=SCHEMA, alias="schema")]
+
 Reason = Annotated[str, Field(pattern=r"\S")]
 # In UTC, in this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
-    str, Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"), AfterValidator(_moment)
+    str,
+    Field(pattern=r"^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$"),
+    AfterValidator(lambda text: datetime.fromisoformat(text).isoformat()),
 ]
 # Operations or bytes, in a step or in a second.
 Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
@@ -88,7 +89,7 @@ class Machine(Facts):
     blas: str
     physical_cores: Whole | None
     logical_cpus: Whole | None
-    cpu_quota: Annotated[float, Field(ge=0, le=1e6)] | None
+    cpu_quota: Reading | None
     frequency_governor: str | None
     accelerator_driver: str | None
     host: str | None = None
@@ -98,7 +99,6 @@ class Machine(Facts):
 class Description(Facts):
     """The hardware of a machine, and the reason for each profile that the machine cannot run."""
 
-    schema_: Schema
     hardware: Machine
     not_measurable: dict[str, Reason]
 
@@ -109,7 +109,7 @@ class Row(Facts):
     name: Name
     label: str
     package: str
-    architecture: Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
+    architecture: Architecture
     backend: Name
     device: str
     precision: str
@@ -155,7 +155,6 @@ class Library(Facts):
 class Start(Facts):
     """The first line: the facts of a process. If `backend` is None, the process ended before its first case."""
 
-    schema_: Schema
     smoke: bool
     profile: Row
     threads: Whole
@@ -167,11 +166,11 @@ class Start(Facts):
     start_seconds: Seconds = 0.0
     backend: Backend | None = None
     accelerator: Accelerator | None = None
-    versions: dict[str, str] = Field(default_factory=dict)
-    libraries: list[Library] = Field(default_factory=list)
-    environment: dict[str, str] = Field(default_factory=dict)
-    energy: dict[str, str | None] = Field(default_factory=dict)  # the reason, if no counter of energy can be read
-    ceilings: dict[str, Work] = Field(default_factory=dict)
+    versions: dict[str, str] = {}
+    libraries: list[Library] = []
+    environment: dict[str, str] = {}
+    energy: dict[str, str | None] = {}  # the reason, if no counter of energy can be read
+    ceilings: dict[str, Work] = {}
 
 
 class Result(Facts):
@@ -196,8 +195,8 @@ class Result(Facts):
     flops: Work | None = None
     traffic_bytes: Work | None = None
     # How often each part counts in a step.
-    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = Field(default_factory=dict)
-    errors: dict[str, Annotated[float, Field(ge=0)] | None] = Field(default_factory=dict)
+    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = {}
+    errors: dict[str, NonNegativeFloat | None] = {}
     warmup: Warmup | None = None
     blocks: tuple[Block, ...] = ()
     wall_seconds: Seconds = 0.0
@@ -213,30 +212,24 @@ class Result(Facts):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        weights = list(self.parts.values())
-        is_whole = all(_has_parts(block, weights) for block in self.blocks) and self._has_times_or_reason()
-        if not is_whole or not (self.iterations or {}).keys() <= self.parts.keys():
+        has_outcome = self._is_timed() if self.status == "measured" else (self.reason or "").strip()
+        iterated = self.iterations or {}
+        if not has_outcome or not all(map(self._has_parts, self.blocks)) or not iterated.keys() <= self.parts.keys():
             raise PydanticCustomError("odd", "the case is not whole")
         return self
 
-    def _has_times_or_reason(self) -> bool:
-        if self.status != "measured":
-            return bool((self.reason or "").strip())
+    def _is_timed(self) -> bool:
         domains = {tuple(block.joules) for block in self.blocks if block.joules}
         # A case of matmul also measures the machine's peak, for which its operations must be known.
         is_counted = bool(self.flops) or self.workload != "matmul"
         return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
 
-
-def _has_parts(block: Block, weights: list[float]) -> bool:
-    """Return whether every part has as many samples as the step, and each sample's parts take LEAST_SECONDS or more."""
-    parts = block.part_seconds
-    if len(parts) != len(weights) or any(len(part) != len(block.sample_seconds) for part in parts):
-        return False
-    return all(
-        sum(weight * seconds for weight, seconds in zip(weights, sample, strict=True)) >= LEAST_SECONDS
-        for sample in zip(*parts, strict=True)
-    )
+    def _has_parts(self, block: Block) -> bool:
+        """Return whether each part has as many samples as the step, and each sample's parts take LEAST_SECONDS."""
+        if [len(part) for part in block.part_seconds] != [len(block.sample_seconds)] * len(self.parts):
+            return False
+        samples = zip(*block.part_seconds, strict=True)
+        return all(sum(map(operator.mul, self.parts.values(), sample)) >= LEAST_SECONDS for sample in samples)
 
 
 def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
@@ -262,9 +255,15 @@ class Record:
         """Return the name of the row's profile."""
         return self.start.profile.name
 
+    @property
+    def hardware(self) -> Machine:
+        """Return the hardware of the machine when the process began."""
+        return self.start.machine
+
     def places(self) -> dict[str, Result]:
         """Return each result by its file and line, such as results/records/…/….jsonl:2."""
-        path, lines = records_folder(self.start.smoke) / self.path, (n for n in count(2) if n not in self.skipped)
+        path = records_folder(self.start.smoke) / self.path
+        lines = (number for number in count(2) if number not in self.skipped)
         return {f"{path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
 
     @property
@@ -275,7 +274,7 @@ class Record:
     @property
     def wall_seconds(self) -> float:
         """Return the seconds that the process took for its start and its cases."""
-        return self.start.start_seconds + math.fsum(one.wall_seconds for one in self.results)
+        return self.start.start_seconds + math.fsum(result.wall_seconds for result in self.results)
 
     @property
     def library(self) -> str:
@@ -327,7 +326,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     """
     text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
     try:
-        found = _parse(model, text, str(path))
+        facts = _parse(model, text, str(path))
     except UserError as error:
         raise OddLine(str(error).removeprefix(f"{path}: ")) from None
     try:
@@ -340,20 +339,21 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
                 os.fsync(file.fileno())
             except OSError:
                 if whole:
-                    os.ftruncate(file.fileno(), whole)
+                    file.truncate(whole)
                 else:
                     path.unlink()
                 raise
     except OSError as error:
         raise cannot_write(path, error) from None
-    return found
+    return facts
 
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
     """Write the description of a machine, if it differs from the one in the file."""
-    path, said = records_folder(smoke) / machine / DESCRIPTION, _plain_texts({"schema": SCHEMA, **data})
-    if read_description(machine, smoke) != _parse(Description, json.dumps(said), str(path)):
-        write_json(path, said)
+    path = records_folder(smoke) / machine / DESCRIPTION
+    description = _plain_texts({"schema": SCHEMA, **data})
+    if read_description(machine, smoke) != _parse(Description, json.dumps(description), str(path)):
+        write_json(path, description)
 
 
 # --- reading
@@ -369,14 +369,15 @@ def _parse(model: type[Model], text: str, where: str) -> Model:
         raise UserError(f"{where}: is damaged ({error})") from None
     if not is_plain:
         raise UserError(f"{where}: a text in it is too long, or holds what cannot be printed")
-    if model is not Result and (schema := value.get("schema") if isinstance(value, dict) else None) != SCHEMA:
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if model is not Result and schema != SCHEMA:
         raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(f"{where}: {f'{clip(place, 200)}: ' if place else ''}{first['msg']}") from None
+        field = clip(".".join(map(str, first["loc"])), 200)
+        raise UserError(": ".join(filter(None, (where, field, first["msg"])))) from None
 
 
 # Every record has the same keys and names.
@@ -392,13 +393,14 @@ def _plain_texts(data: Any) -> Any:
         return _plain_text(data)
     if isinstance(data, dict):
         return {_plain_text(key): _plain_texts(value) for key, value in data.items()}
-    return [_plain_texts(one) for one in data] if isinstance(data, list | tuple) else data
+    if isinstance(data, list | tuple):
+        return [_plain_texts(value) for value in data]
+    return data
 
 
 def is_file_of_machine(path: PurePath) -> bool:
     """Return whether a path, relative to a folder of records, is allowed for a machine's file."""
-    folders, depth = path.parts[:-1], 2 if _FILE.fullmatch(path.name) else 1 if path.name == DESCRIPTION else 0
-    return 0 < depth == len(folders) and all(map(NAME.fullmatch, folders))
+    return bool(_FILE.fullmatch(path.as_posix()))
 
 
 def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> tuple[Record | Description, list[str]]:
@@ -431,8 +433,8 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
     start = _parse(Start, first, f"{where}:1")
     machine, profile, _ = path.parts
     if smoke not in (None, start.smoke):
-        kinds = ("smoke", "real")[:: 1 if start.smoke else -1]
-        raise UserError(f"{where}: is a {kinds[0]} record among {kinds[1]} ones")
+        mixed = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
+        raise UserError(f"{where}: is {mixed}")
     if start.profile.name != profile:
         raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
     results, skipped = [], dict[int, str]()
@@ -441,7 +443,7 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
             results.append(_parse(Result, line, f"{where}:{number}"))
         except UserError as error:
             skipped[number] = str(error)
-    if start.backend is None and any(one.status == "measured" for one in results):
+    if start.backend is None and any(result.status == "measured" for result in results):
         raise UserError(f"{where}: backend is missing, and a case was measured")
     return Record(machine, Path(path), start, tuple(results), tuple(skipped)), [*skipped.values()]
 
@@ -475,16 +477,16 @@ def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
     """Return the paths of the records of one machine, or of all, in the order of their names."""
     folder = records_folder(smoke)
-    found = folder.glob(f"{machine}/*/*.jsonl")
-    return sorted(path for path in found if is_file_of_machine(path.relative_to(folder)))
+    paths = folder.glob(f"{machine}/*/*.jsonl")
+    return sorted(path for path in paths if is_file_of_machine(path.relative_to(folder)))
 
 
 def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
     """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
     folder = records_folder(smoke) / machine
     paths = sorted((folder / SET_ASIDE).glob("*/*.jsonl")) if aside else record_paths(smoke, machine)
-    found = (_read_or_skip(path, smoke) for path in paths)
-    return in_order(one for one in found if isinstance(one, Record))
+    contents = (_read_or_skip(path, smoke) for path in paths)
+    return in_order(record for record in contents if isinstance(record, Record))
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
@@ -494,15 +496,14 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 def read_description(machine: str, smoke: bool) -> Description | None:
     """Return the description of a machine; None if it has no usable one."""
-    found = _read_or_skip(records_folder(smoke) / machine / DESCRIPTION, smoke)
-    return found if isinstance(found, Description) else None
+    description = _read_or_skip(records_folder(smoke) / machine / DESCRIPTION, smoke)
+    return description if isinstance(description, Description) else None
 
 
 def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
     """Return the hardware of a machine from its description, or else from a record; {} if it has neither."""
-    if description := read_description(machine, smoke):
-        return description.hardware.model_dump()
-    return next((record.start.machine.model_dump() for record in read_records(smoke, machine)), {})
+    known = read_description(machine, smoke) or next(iter(read_records(smoke, machine)), None)
+    return known.hardware.model_dump() if known else {}
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
@@ -517,11 +518,12 @@ def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, 
 
     Without `only`, raises UserError at the end if there are records, but none of them can be used.
     """
-    names, used = [*only] or list(recorded_machines(smoke)), 0
-    for machine in names:
+    used = 0
+    for machine in only or recorded_machines(smoke):
         records = read_records(smoke, machine)
         used += len(records)
         yield machine, records
-    if not used and (files := len(record_paths(smoke))) and not only:
+    files = 0 if used or only else len(record_paths(smoke))
+    if files:
         what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
         raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")
