@@ -5,7 +5,6 @@ records are checked before anything is written, no existing file is overwritten,
 bounded.
 """
 
-import contextlib
 import io
 import os
 import platform
@@ -15,10 +14,9 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import denied_papers, load_config
@@ -45,7 +43,6 @@ from respeed.paths import (
 from respeed.records import (
     DESCRIPTION,
     MOST_BYTES,
-    Record,
     is_file_of_machine,
     known_hardware,
     parse_file,
@@ -76,26 +73,27 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
         There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
     home = records_folder(smoke)
-    carried = read_carried(home, smoke) if home.is_dir() else Carried()
+    carried = read_carried(home, smoke) if home.is_dir() else Carried({}, {}, [])
     for line in carried.mistakes:
         print(f"respeed: left out: {line}", file=sys.stderr)
     if machine and machine not in carried.hardware:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, carried.hardware)}")
-    files = {place: data for place, data in carried.files.items() if machine in (None, place.parts[0])}
+    files = {path: data for path, data in carried.files.items() if machine in (None, path.parts[0])}
     if not files:
         raise UserError(f"{home}: {NO_RECORDS}")
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
         raise UserError(f"{file}: is no zip file, or its folder is missing; name another file, such as records.zip")
-    with replacing(file) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        logs = {
-            PurePosixPath(name, LOG): _last_lines(name, smoke) for name in {place.parts[0]: None for place in files}
-        }
-        for place, data in [*files.items(), *((place, data) for place, data in logs.items() if data)]:
-            info = zipfile.ZipInfo(str(place))  # with a fixed date, so that the same files make the same bytes
+    records = Counter(path.parts[0] for path in files if path.name != DESCRIPTION)
+    for name in sorted({path.parts[0] for path in files}):
+        if log := _last_lines(name, smoke):
+            files[PurePosixPath(name, LOG)] = log
+    with replacing(file) as out, zipfile.ZipFile(out, "w") as archive:
+        for path, data in files.items():
+            info = zipfile.ZipInfo(str(path))  # with a fixed date, so that the same files make the same bytes
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
-    for name, records in Counter(place.parts[0] for place in files if place.name != DESCRIPTION).items():
-        print(f"{name}: {counted(records, 'record')}")
+    for name, number in records.items():
+        print(f"{name}: {counted(number, 'record')}")
     print(f"wrote {file}, {file.stat().st_size:,} bytes")
     print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{file.name}")
 
@@ -105,25 +103,27 @@ def _last_lines(machine: str, smoke: bool) -> bytes:
 
     The home folder and the names of user and host are replaced.
     """
-    logs = sorted((results_folder(smoke) / "logs" / machine).glob("*.log"), key=lambda path: path.stat().st_mtime)
-    lines = [line for path in logs for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    logs = (results_folder(smoke) / "logs" / machine).glob("*.log")
+    lines = list[str]()
+    for path in sorted(logs, key=os.path.getmtime):
+        lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
     text = "\n".join(map(printable, lines[-MOST_LINES:]))
-    known = {os.environ.get("HOME", ""): "~", platform.node(): "HOST", os.environ.get("USER", ""): "USER"}
-    for private, shown in known.items():
-        text = text.replace(private, shown) if len(private) > 1 else text
+    public = {os.environ.get("HOME", ""): "~", platform.node(): "HOST", os.environ.get("USER", ""): "USER"}
+    for private, word in public.items():
+        if len(private) > 1:
+            text = text.replace(private, word)
     return text.encode()
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """The contents of a zip file or a folder: files that can be used, and a line for each mistake in the others.
 
     `hardware` has the facts of each machine, from its first file.
     """
 
-    files: Files = field(default_factory=dict)
-    hardware: dict[str, dict[str, Any]] = field(default_factory=dict)
-    mistakes: list[str] = field(default_factory=list)
+    files: Files
+    hardware: dict[str, dict[str, Any]]
+    mistakes: list[str]
 
 
 def read_carried(path: Path, smoke: bool | None = None) -> Carried:
@@ -141,41 +141,50 @@ def read_carried(path: Path, smoke: bool | None = None) -> Carried:
     UserError
         There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
     """
-    carried = Carried()
+    carried = Carried({}, {}, [])
     files = _read_folder(path, carried.mistakes) if path.is_dir() else _read_zip(path)
-    for place, data in files.items():
-        machine = place.parts[0]
+    for name, data in files.items():
+        machine, where = name.parts[0], f"{path}: {name}"
         try:
-            found, mistakes = parse_file(place, data, smoke, f"{path}: {place}")
-            facts = (found.start.machine if isinstance(found, Record) else found.hardware).model_dump()
+            contents, mistakes = parse_file(name, data, smoke, where)
+            facts = contents.hardware.model_dump()
             if reason := difference(facts, carried.hardware.setdefault(machine, facts)):
-                mistakes.append(f"{path}: {place}: is of another machine than other files of {machine} ({reason})")
+                mistakes.append(f"{where}: is of another machine than other files of {machine} ({reason})")
         except UserError as error:
             mistakes = [str(error)]
         if not mistakes:
-            carried.files[place] = data
+            carried.files[name] = data
         carried.mistakes.extend(mistakes)
     return carried
 
 
+def _all_mistakes(carried: Carried, path: Path) -> list[str]:
+    """Return a line for each mistake in what was read from `path`; that there are no records at all is one, too."""
+    return carried.mistakes if carried.mistakes or carried.files else [f"{path}: {NO_RECORDS}"]
+
+
 def _read_folder(path: Path, mistakes: list[str]) -> Files:
     """Return the files of machines in a folder, and add a line to `mistakes` for each unreadable file."""
-    home = path if _paths_below(path) else path.resolve().parent
-    places = [one for one in _paths_below(home) if home == path or one.parts[0] == path.resolve().name]
-    _check_amount(path, len(places), sum((home / place).lstat().st_size for place in places))
+    home, names = path, _names_below(path)
+    if not names:  # perhaps the folder of one machine
+        machine = path.resolve()
+        home = machine.parent
+        names = [name for name in _names_below(home) if name.parts[0] == machine.name]
+    _check_amount(path, len(names), sum((home / name).lstat().st_size for name in names))
     files = Files()
-    for place in places:
+    for name in names:
         try:
-            files[place] = read_bounded(home / place, MOST_BYTES)
+            files[name] = read_bounded(home / name, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
     return files
 
 
-def _paths_below(folder: Path) -> list[PurePosixPath]:
+def _names_below(folder: Path) -> list[PurePosixPath]:
     """Return the sorted paths of the files of machines in a folder of records, relative to that folder."""
-    found = (PurePosixPath(path.relative_to(folder)) for path in (*folder.glob("*/*"), *folder.glob("*/*/*")))
-    return sorted(filter(is_file_of_machine, found))
+    paths = chain(folder.glob("*/*"), folder.glob("*/*/*"))
+    names = (PurePosixPath(path.relative_to(folder)) for path in paths)
+    return sorted(filter(is_file_of_machine, names))
 
 
 def _check_amount(path: Path, files: int, size: int) -> None:
@@ -184,7 +193,8 @@ def _check_amount(path: Path, files: int, size: int) -> None:
 
 
 def _read_zip(path: Path) -> Files:
-    packed, files = io.BytesIO(read_bounded(path, MAX_ZIP_BYTES)), Files()
+    packed = io.BytesIO(read_bounded(path, MAX_ZIP_BYTES))
+    files = Files()
     try:
         with zipfile.ZipFile(packed) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
@@ -234,22 +244,22 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         Nothing is written, because a file has a mistake, a machine's name belongs to another machine here, there are
         several machines for one `name`, or a run is at work in the folder of results.
     """
-    with contextlib.ExitStack() as held:
-        held.callback(os.close, hold_folder(smoke))
+    new, known = Counter[str](), Counter[str]()
+    lock = hold_folder(smoke)
+    try:
         carried = read_carried(path, smoke)
-        if wrong := carried.mistakes or ([] if carried.files else [f"{path}: {NO_RECORDS}"]):
-            raise UserError(wrong[0])
+        if mistakes := _all_mistakes(carried, path):
+            raise UserError(mistakes[0])
         if name and len(carried.hardware) > 1:
             machines = ", ".join(carried.hardware)
             raise UserError(f"{path}: --as {name}: has {len(carried.hardware)} machines ({machines}); export one")
         for machine, facts in carried.hardware.items():
-            here = check_name("machine", name or machine, str(path))
-            if reason := difference(facts, known_hardware(here, smoke)):
-                raise UserError(f"{here} already names another machine here ({reason}); rename it with --as NAME")
-        new, known = Counter[str](), Counter[str]()
-        for place, data in carried.files.items():
-            machine = name or place.parts[0]
-            target = records_folder(smoke).joinpath(machine, *place.parts[1:])
+            name_here = check_name("machine", name or machine, str(path))
+            if reason := difference(facts, known_hardware(name_here, smoke)):
+                raise UserError(f"{name_here} already names another machine here ({reason}); rename it with --as NAME")
+        for source, data in carried.files.items():
+            machine = name or source.parts[0]
+            target = records_folder(smoke).joinpath(machine, *source.parts[1:])
             if not os.path.lexists(target):
                 with replacing(target) as file:
                     file.write(data)
@@ -258,9 +268,12 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
             known[machine] += 1
             if target.read_bytes() != data:
                 print(f"{target} has other contents, and stays; to replace it, delete it and import again")
+    finally:
+        os.close(lock)
     for machine in new | known:
-        there = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
-        print(f"{machine}: {counted(new[machine], 'new file') if new[machine] else 'nothing new'}{there}")
+        news = counted(new[machine], "new file") if new[machine] else "nothing new"
+        olds = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
+        print(f"{machine}: {news}{olds}")
     if new:
         print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
 
@@ -300,20 +313,23 @@ def check(path: Path | None, show: str | None = None) -> int:
 
         print(describe_paper(PAPER_FILES.load(show)))
         return 0
-    mistakes: list[str] = []
-    looked: list[str] = []
-    records: list[tuple[Path, bool | None]] = [(path, None)] if path else []
-    if path is None:
-        kinds = (PROFILE_FILES, PAPER_FILES, MACHINE_FILES)
-        mistakes = [*mistakes_of(load_config), *mistakes_of(load_datasheets)]
-        mistakes += [*chain.from_iterable(kind.check() for kind in kinds), *broken_files()]
-        looked = ["config.yaml", *(counted(len(kind.names()), kind.kind) for kind in kinds)]
-        for name, why in [] if mistakes else denied_papers(PAPER_FILES.names()):
-            print(f"{name}: not allowed: {why}")
-        records = [(records_folder(smoke), smoke) for smoke in (False, True) if record_paths(smoke)]
-    for folder, smoke in records:
+    mistakes, looked = list[str](), list[str]()
+    folders: dict[Path, bool | None] = {}
+    if path:
+        folders[path] = None
+    else:
+        mistakes += mistakes_of(load_config) + mistakes_of(load_datasheets)
+        looked.append("config.yaml")
+        for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
+            mistakes += kind.check()
+            looked.append(counted(len(kind.names()), kind.kind))
+        mistakes += broken_files()
+        for name, reason in [] if mistakes else denied_papers(PAPER_FILES.names()):
+            print(f"{name}: not allowed: {reason}")
+        folders = {records_folder(smoke): smoke for smoke in (False, True) if record_paths(smoke)}
+    for folder, smoke in folders.items():
         carried = read_carried(folder, smoke)
-        mistakes += carried.mistakes or ([] if carried.files else [f"{folder}: {NO_RECORDS}"])
+        mistakes += _all_mistakes(carried, folder)
         looked.append(f"{counted(len(carried.files), 'good file')} in {folder}")
     for line in mistakes:
         print(visible(line))
