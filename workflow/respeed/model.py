@@ -56,11 +56,14 @@ def _name_entries(entries: Any) -> Any:
     """Add to each mapping in `entries` its key as `name`; a file must not set `name` or `original` itself."""
     if not isinstance(entries, dict):
         return entries
+    named = dict(entries)
     for key, entry in entries.items():
-        for own in ("name", "original"):
-            if isinstance(entry, dict) and own in entry:
-                raise ValueError(f"{key} has a key {own!r}, which no file says; leave the key out")
-    return {key: {**entry, "name": key} if isinstance(entry, dict) else entry for key, entry in entries.items()}
+        if isinstance(entry, dict):
+            for reserved in ("name", "original"):
+                if reserved in entry:
+                    raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
+            named[key] = entry | {"name": key}
+    return named
 
 
 # For a mapping of names to models that have a `name`.
@@ -69,25 +72,22 @@ Named = BeforeValidator(_name_entries)
 
 def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
     """Return a validator that accepts only names in `names()`; its error suggests the nearest of these names."""
-
-    def check(name: str) -> str:
-        check_known(kind, name, names())
-        return name
-
-    return AfterValidator(check)
+    return AfterValidator(lambda name: check_known(kind, name, names()))
 
 
-def check_known(kind: str, name: str, names: Iterable[str]) -> None:
-    """Raise ValueError, as pydantic expects of validators, if `name` is not among the `names` of this `kind`."""
+def check_known(kind: str, name: str, names: Iterable[str]) -> str:
+    """Return `name`; raise ValueError, as pydantic expects of validators, if it is none of the `names` of a `kind`."""
     names = tuple(names)
     if name not in names:
         raise ValueError(f"no {kind} {name!r}{nearest(name, names)}")
+    return name
 
 
 # --- papers
 
 # The kinds of rows: every hardware profile has one, and published rows are compared with rows of some of them.
 Architecture = Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
+Architectures = Annotated[tuple[Architecture, ...], SOME]
 ARCHITECTURES: tuple[Architecture, ...] = get_args(Architecture)
 CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
 # How well a fact is known.
@@ -96,9 +96,7 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
 
 def _check_precision(name: str) -> str:
-    if name:
-        check_known("precision", name, PRECISIONS)
-    return name
+    return check_known("precision", name, PRECISIONS) if name else name
 
 
 # Empty if the paper's file gives none.
@@ -180,10 +178,7 @@ SPEEDUP = "x"
 
 def _find_unit(unit: Any) -> Unit:
     """Return the unit of this name (a Unit is returned as it is); raise ValueError if there is none."""
-    if isinstance(unit, Unit):
-        return unit
-    check_known("unit", unit, UNITS)
-    return UNITS[unit]
+    return unit if isinstance(unit, Unit) else UNITS[check_known("unit", unit, UNITS)]
 
 
 @model(frozen=True, config=FORM)
@@ -218,7 +213,7 @@ class PublishedRow:
     name: SkipJsonSchema[str]
     label: Label
     package: Label
-    beside: Annotated[tuple[Architecture, ...], SOME, AfterValidator(_check_one_kind)]
+    beside: Annotated[Architectures, AfterValidator(_check_one_kind)]
     year: Year | Literal[0] = 0
     device: LabelOrNone = ""
     precision: Precision = ""
@@ -245,9 +240,9 @@ class Printed:
     def rounding(self) -> float:
         """Return half a unit of the last printed digit, divided by the number: 1/12 for 6x, which may be 5.5 to 6.5."""
         digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
-        whole, _, decimals = digits.partition(".")
-        unit = 10.0 ** -len(decimals)
-        return unit / 2 / float(digits) if whole + decimals and float(digits) else 0.0
+        unit = 10.0 ** -len(digits.partition(".")[2])
+        number = float(digits or 0)
+        return unit / 2 / number if number else 0.0
 
 
 @model(frozen=True, config=FORM)
@@ -305,14 +300,18 @@ def _read_case(entry: Any) -> Any:
         return entry
     if "case" not in entry:
         raise ValueError("the key 'case' is missing, which has its name")
-    own = {key: entry[key] for key in ("workload", "column", "examples") if key in entry}
-    rest = {key: value for key, value in entry.items() if key not in {"case", *own}}
-    return {"name": entry["case"], "workload": "", "parameters": rest} | own
+    parameters = dict(entry)
+    case = {"name": parameters.pop("case"), "workload": "", "parameters": parameters}
+    for key in ("workload", "column", "examples"):
+        if key in parameters:
+            case[key] = parameters.pop(key)
+    return case
 
 
 CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
 CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
 Entry = Annotated[Case, BeforeValidator(_read_case), WithJsonSchema(CASE_SCHEMA)]
+Entries = Annotated[tuple[Entry, ...], SOME]
 Word = Annotated[str, Field(min_length=1, max_length=500)]
 Command = Annotated[tuple[Word, ...], Field(min_length=1, max_length=100)]
 FileName = Annotated[str, Field(pattern=r"^[\w{][\w.{}-]{0,99}$", description="the name of a file, without folders")]
@@ -347,7 +346,7 @@ class Program:
 
     @model_validator(mode="after")
     def _check_result(self) -> "Program":
-        if len({one is None for one in (self.file, self.like, self.tolerance)}) > 1:
+        if not (self.file is None) == (self.like is None) == (self.tolerance is None):
             raise ValueError("give file, like and tolerance together, or none of them")
         return self
 
@@ -394,7 +393,7 @@ class Algorithm:
     name: SkipJsonSchema[str]
     label: Label
     published_for: tuple[str, ...]
-    architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
+    architectures: Architectures = ARCHITECTURES
     parameters: Parameters = field(default_factory=dict)
     cases: dict[str, Parameters] = field(default_factory=dict)
 
@@ -434,8 +433,8 @@ class Experiment:
     name: SkipJsonSchema[str]
     title: Text
     workload: str
-    cases: Annotated[tuple[Entry, ...], SOME]
-    smoke_cases: Annotated[tuple[Entry, ...], SOME]
+    cases: Entries
+    smoke_cases: Entries
     protocol: Parameters = field(default_factory=dict)
     round_seconds: Positive = 10
     facts: tuple[Fact, ...] = ()
@@ -447,7 +446,7 @@ class Experiment:
     algorithms: Annotated[dict[str, Algorithm], Named] = field(default_factory=dict)
     total: Label | None = None
     repeats: Count | None = None
-    architectures: Annotated[tuple[Architecture, ...], SOME] = ARCHITECTURES
+    architectures: Architectures = ARCHITECTURES
     precision: Precision = ""
     axis: LabelOrNone = ""
     program: Program | None = None
@@ -496,8 +495,8 @@ class Experiment:
     def runs_on(self, case: Case, architecture: str) -> bool:
         """Return whether rows of that architecture run the case."""
         algorithm = self.algorithms.get(case.workload)
-        is_theirs = architecture in self.architectures and (not algorithm or architecture in algorithm.architectures)
-        return is_theirs and ("program" not in case.parameters or bool(command_of(case, architecture)))
+        runs = architecture in self.architectures and (not algorithm or architecture in algorithm.architectures)
+        return runs and ("program" not in case.parameters or bool(command_of(case, architecture)))
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Return whether the published `row` ran the workload: false only for an algorithm not published for `row`."""
@@ -506,7 +505,7 @@ class Experiment:
 
     def algorithms_in(self, rows: Collection[str]) -> set[str]:
         """Return the names of the algorithms that any of these published rows ran."""
-        return {name for name, one in self.algorithms.items() if set(one.published_for) & set(rows)}
+        return {name for name, algorithm in self.algorithms.items() if set(algorithm.published_for) & set(rows)}
 
     @property
     def is_extrapolated(self) -> bool:
@@ -518,23 +517,18 @@ class Experiment:
         examples = case.examples or self.examples
         return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
 
-    def examples_of(self, case: Case) -> float | None:
-        """Return how many examples the case's seconds are for; None if the case has no parameter `batch`."""
-        return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
-
     def case(self, name: str) -> Case:
         """Return the first case of that name, in this table or else in `original`; algorithms may share the name."""
-        every = (*self.cases, *(self.original.cases if self.original else ()))
-        return next(case for case in every if case.name == name)
+        return next(case for case in (*self.cases, *(self.original or self).cases) if case.name == name)
 
     def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
         """Return the work that a case's seconds are for, in what the table's unit counts.
 
         `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
-        is not known.
+        is not known; examples are known if the case has a parameter `batch`.
         """
         if self.unit.counted == "examples":
-            return self.examples_of(case)
+            return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
@@ -568,7 +562,7 @@ class Paper:
 
     def at_tiny_sizes(self) -> "Paper":
         """Return the paper with the cases of the smoke preset in place of its own."""
-        return replace(self, experiments={name: one.at_tiny_sizes() for name, one in self.experiments.items()})
+        return replace(self, experiments={name: table.at_tiny_sizes() for name, table in self.experiments.items()})
 
     def prints(self, experiment: str) -> bool:
         """Return whether the paper prints any time or rate of the experiment."""
@@ -612,8 +606,8 @@ class Paper:
         if table.unit.counted == "flops" and table.algorithms:
             return None
         fast = self._speed(experiment, case, row)
-        slow = [speed for name in over if (speed := self._speed(experiment, case, name))]
-        return fast / max(slow) if fast and slow else None
+        slow = max((self._speed(experiment, case, name) for name in over), default=0.0)
+        return fast / slow if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
         """Return the relative error of the published speedup, caused by the rounding of printed numbers.
@@ -629,14 +623,19 @@ class Paper:
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
-        found = {name: speed for name in rows if (speed := self._speed(experiment, case, name))}
-        return self.rows[max(found, key=lambda name: found[name])] if found else None
+        speeds = {name: self._speed(experiment, case, name) for name in rows}
+        fastest = max(speeds, key=speeds.__getitem__, default="")
+        return self.rows[fastest] if speeds.get(fastest) else None
 
     @property
     def links(self) -> dict[str, str]:
         """Return the links to the paper: the text of each, and its address."""
-        doi = {f"doi:{self.doi}": f"https://doi.org/{self.doi}"} if self.doi else {}
-        return doi | ({self.url.partition("://")[2]: self.url} if self.url else {})
+        links = {}
+        if self.doi:
+            links[f"doi:{self.doi}"] = f"https://doi.org/{self.doi}"
+        if self.url:
+            links[self.url.partition("://")[2]] = self.url
+        return links
 
     @property
     def cpu_rows(self) -> tuple[str, ...]:
@@ -648,14 +647,14 @@ class Paper:
         """Return the names of the published rows that are not CPU rows."""
         return tuple(name for name, row in self.rows.items() if not row.is_cpu)
 
-    def _speed(self, experiment: str, case: str, row: str) -> float | None:
-        """Return the printed number as a speed, comparable only within its table; None if there is no number."""
-        printed, unit = self.printed(experiment, case, row), self.experiments[experiment].unit
-        if printed is None:
-            return None
-        if unit.counted == "bytes":  # the same work on wider numbers moves more bytes
+    def _speed(self, experiment: str, case: str, row: str) -> float:
+        """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
+        printed, counted = self.printed(experiment, case, row), self.experiments[experiment].unit.counted
+        if not printed:
+            return 0.0
+        if counted == "bytes":  # the same work on wider numbers moves more bytes
             return printed.value / self._width(row)
-        return printed.value if unit.counted else 1 / printed.value
+        return printed.value if counted else 1 / printed.value
 
     def _width(self, row: str) -> float:
         """Return the bytes of an array element in the row's precision, divided by those in fp32."""
