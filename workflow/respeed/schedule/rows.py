@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
+from itertools import chain
 from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
@@ -20,7 +21,7 @@ from respeed.machine.devices import accelerator_driver, accelerator_names, missi
 from respeed.machine.process import private_folder, telling_environment
 from respeed.paths import records_folder, write_json
 from respeed.records import known_hardware
-from respeed.text import first_sentences
+from respeed.text import counted, first_sentences
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
 PROBE_SECONDS = 120.0
@@ -74,16 +75,18 @@ def resolve_row(profile: Profile) -> Row:
 def climb(row: Row) -> list[Row]:
     """Return a row for each number of threads in a ladder: 1 to 4, then powers of two, then all cores."""
     cores = len(row.cpus) or row.threads
-    counts = sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores})
-    return [
-        Row(
-            replace(row.profile, name=f"{row.profile.name}-t{count}", label=f"{row.profile.package}, {count} threads"
-                    if count > 1 else f"{row.profile.package}, 1 thread", threads=count, ladder=True,
-                    architecture="multi-cpu" if count > 1 else "single-cpu"),
-            count, row.cpus[:count],
+    rows = []
+    for count in sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores}):
+        profile = replace(
+            row.profile,
+            name=f"{row.profile.name}-t{count}",
+            label=f"{row.profile.package}, {counted(count, 'thread')}",
+            architecture="multi-cpu" if count > 1 else "single-cpu",
+            threads=count,
+            ladder=True,
         )
-        for count in counts
-    ]  # fmt: skip
+        rows.append(Row(profile, count, row.cpus[:count]))
+    return rows
 
 
 @functools.cache
@@ -94,31 +97,32 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
     process fails, the result has only a `reason`. A trial takes seconds, so its result is kept in memory. A lasting
     result is also kept in a file until the driver, a package or the devices change; with `anew`, that file is not read.
     """
-    asked = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix]
     # Versions of every library, as a backend may use another backend's library.
-    versions = sorted((one.name, one.version) for one in distributions() if one.name.lower().startswith(_LIBRARIES))
-    name = hashlib.sha256(json.dumps([asked, versions]).encode()).hexdigest()[:16]
-    kept = private_folder("devices") / f"{name}.json"
+    libraries = [library for library in distributions() if library.name.lower().startswith(_LIBRARIES)]
+    versions = sorted((library.name, library.version) for library in libraries)
+    facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
+    name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    file = private_folder("devices") / f"{name}.json"
     with contextlib.suppress(OSError, ValueError):  # there is none, or it is damaged
         if not anew:
-            return dict(json.loads(kept.read_text(encoding="utf-8")))
+            return dict(json.loads(file.read_text(encoding="utf-8")))
     answer = _ask_process(backend, device)
     if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):
-            write_json(kept, answer)
+            write_json(file, answer)
     return answer
 
 
 def _ask_process(backend: str, device: str) -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", "respeed.cli", "probe", backend, device]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+        trial = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
     except subprocess.TimeoutExpired:
         return {"reason": f"a small product on it was not done in {PROBE_SECONDS:g} s"}
-    if done.returncode:
-        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
-        return {"reason": f"a process that used it for a moment ended: {first_sentences(said)}"}
-    return dict(json.loads(done.stdout or "{}"))
+    if trial.returncode:
+        lines = [f"exit code {trial.returncode}", *trial.stderr.strip().splitlines()]
+        return {"reason": f"a process that used it for a moment ended: {first_sentences(lines[-1])}"}
+    return dict(json.loads(trial.stdout or "{}"))
 
 
 def unusable(profile: Profile) -> str | None:
@@ -132,14 +136,14 @@ def unusable(profile: Profile) -> str | None:
 
 def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     """Return the first requirement that the machine does not meet, as a reason; None if it meets all."""
-    needs, flags = profile.requires, facts["cpu_flags"]
-    emulated = INSTRUCTIONS.get(profile.precision, set()) if profile.is_cpu else set()
-    if emulated and not emulated & set(flags):
+    needs, flags, memory_gb = profile.requires, facts["cpu_flags"], facts["memory_bytes"] / 1e9
+    sufficient = INSTRUCTIONS.get(profile.precision)
+    if profile.is_cpu and sufficient and sufficient.isdisjoint(flags):
         return f"the CPU has no instructions for {profile.precision}"
     if missing := [name for name in needs.get("instructions", ()) if name not in flags]:
         return f"the CPU has no {' and no '.join(missing)}"
-    if (needed := needs.get("memory_gb", 0)) > (there := facts["memory_bytes"] / 1e9):
-        return f"needs {needed:g} GB of memory, has {there:.1f}"
+    if needs.get("memory_gb", 0) > memory_gb:
+        return f"needs {needs['memory_gb']:g} GB of memory, has {memory_gb:.1f}"
     for name in needs.get("packages", ()):
         if importlib.util.find_spec(name) is None:
             return f"needs the Python package {name}, which is not installed"
@@ -158,20 +162,22 @@ def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, .
         if profile.cpus is not None:
             raise NotMeasurable("this system binds no process to CPUs")
         return _count(profile, int(facts["usable_cores"])), ()
-    if profile.cpus is not None:
-        usable, listed = {cpu for core in cores for cpu in core}, parse_list(profile.cpus) or ()
-        if missing := set(listed) - usable:
-            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
-        cores = [[cpu for cpu in core if cpu in listed] for core in cores]
-    cpus = [core[0] for core in cores if core][: paid_cpus(facts.get("cpu_quota"))]
+    usable = set(chain.from_iterable(cores))
+    listed = usable if profile.cpus is None else set(parse_list(profile.cpus) or ())
+    if missing := listed - usable:
+        raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
+    cpus = list[int]()
+    for core in cores:
+        cpus += [cpu for cpu in core if cpu in listed][:1]
+    cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
     threads = _count(profile, len(cpus))
     return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
 
 
-def _count(profile: Profile, there: int) -> int:
+def _count(profile: Profile, usable: int) -> int:
     if profile.threads == "all":
-        return there
-    if profile.threads > there:
+        return usable
+    if profile.threads > usable:
         among = "" if profile.cpus is None else f" among CPUs {profile.cpus}"
-        raise NotMeasurable(f"needs {profile.threads} cores, {there} usable{among}")
+        raise NotMeasurable(f"needs {profile.threads} cores, {usable} usable{among}")
     return profile.threads
