@@ -103,11 +103,11 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         least = RAN_SHARE * max(times, default=0)
         ran = sum(nanoseconds >= least for nanoseconds in times)
         delay = None if after.is_shared else (after.waiting - before.waiting).total() * 1e-9
-    counted: dict[str, int | None] = {}
+    happened = {"run_delay_seconds": delay, "threads_ran": ran}
     for name, last in after.counts.items():
         first = before.counts[name]
-        counted[name] = None if first is None or last is None else last - first
-    return {"run_delay_seconds": delay, "threads_ran": ran, **counted}
+        happened[name] = None if first is None or last is None else last - first
+    return happened
 
 
 def _clock_throttles() -> int | None:
@@ -136,8 +136,8 @@ class Probe:
 
 def make_probe(product: Step, sync: Step, *, synchronous: bool = True) -> Probe:
     """Warm up the matrix product, and return a probe that repeats it for about PROBE_SECONDS."""
-    one = best_seconds(product, sync, synchronous=synchronous)
-    return Probe(product, sync, max(1, math.ceil(PROBE_SECONDS / one)))
+    seconds = best_seconds(product, sync, synchronous=synchronous)
+    return Probe(product, sync, math.ceil(PROBE_SECONDS / seconds))
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
@@ -169,13 +169,14 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
     if synchronous:
         return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
     sync()
-    count, end, taken = 1, seconds_now() + LOAD_SECONDS, list[float]()
-    while len(taken) < REPEATS:
+    count, end, batches = 1, seconds_now() + LOAD_SECONDS, list[float]()
+    while len(batches) < REPEATS:
         is_loaded = seconds_now() >= end
-        one = time_steps(step, sync, count)
-        taken += [one] if is_loaded else []
-        count = max(1, math.ceil(PROBE_SECONDS / one))
-    return min(taken)
+        seconds = time_steps(step, sync, count)
+        if is_loaded:
+            batches.append(seconds)
+        count = math.ceil(PROBE_SECONDS / seconds)
+    return min(batches)
 
 
 # Steps between two synchronisations on a device that works while the host continues: if steps were timed one by one,
@@ -197,21 +198,20 @@ def warm_up(
     `first_seconds`, was longer than a window, it counts as the first window.
     """
     began, window = seconds_now(), protocol.warmup_window_seconds
-    steps, previous = int(not synchronous), first_seconds if first_seconds > window else math.nan
+    previous = first_seconds if first_seconds > window else math.nan
     # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
-    median = 0.0 if synchronous else _window(step, sync, 0.0, 1)[0]
-    if median > protocol.block_seconds:
-        return Warmup(True, median, steps, seconds_now() - began)
-    while True:
+    median, steps = (0.0, 0) if synchronous else _window(step, sync, 0.0, 1)
+    elapsed, agreed = 0.0, False
+    while median <= protocol.block_seconds:
+        if elapsed >= protocol.warmup_cap_seconds or (agreed and elapsed >= protocol.warmup_seconds):
+            return Warmup(agreed, median, steps, elapsed)
         together = 1 if synchronous else min(AHEAD, max(1, int(window / median)))
         median, count = _window(step, sync, window, together)
         steps += count
         elapsed = seconds_now() - began
-        is_slow = median > protocol.block_seconds
-        agreed = is_slow or abs(median - previous) <= protocol.warmup_agreement * median
-        if is_slow or elapsed >= protocol.warmup_cap_seconds or (agreed and elapsed >= protocol.warmup_seconds):
-            return Warmup(agreed, median, steps, elapsed)
+        agreed = abs(median - previous) <= protocol.warmup_agreement * median
         previous = median
+    return Warmup(True, median, steps, seconds_now() - began)
 
 
 def _window(step: Step, sync: Step, seconds: float, together: int) -> tuple[float, int]:
@@ -245,9 +245,7 @@ class Meter:
 
     def joules(self, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> dict[str, float]:
         """Return the joules used between two readings `seconds` apart, by domain; {} if any of them is not known."""
-        if not (before and after):
-            return {}
-        ends = zip(self.counters, before, after, strict=True)
+        ends = zip(self.counters, before, after, strict=False)  # none if a reading is empty
         used = {counter.domain: counter.between(first, last, seconds) for counter, first, last in ends}
         return {} if any(map(math.isnan, used.values())) else used
 
@@ -319,12 +317,12 @@ class Timer:
     def _block(self, steps: int, last_probe: float | None) -> Block:
         if not self.synchronous:
             is_long = self.step_seconds > self.protocol.block_seconds
-            again = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
-            return self._samples(steps, 1, refill=again, last_probe=last_probe)
+            refill = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
+            return self._samples(steps, 1, refill=refill, last_probe=last_probe)
         # An untimed step brings back to the caches the data that the probe replaced there; a slow step hardly needs it.
         # A step that fills a block is timed directly after `begin`.
         refill = int(steps > 1 and self.step_seconds < self.protocol.slow_step_seconds)
-        per_sample = max(1, math.ceil(self.protocol.sample_seconds / self.step_seconds))
+        per_sample = math.ceil(self.protocol.sample_seconds / self.step_seconds)
         return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
 
     def _samples(self, steps: int, count: int, *, refill: int = 0, last_probe: float | None = None) -> Block:
@@ -334,7 +332,8 @@ class Timer:
         end = seconds_now() + (0.0 if self.synchronous else self.protocol.warmup_window_seconds)
         while refill:
             self._run(refill, [])
-            refill *= seconds_now() < end
+            if seconds_now() >= end:
+                break
         energy = self.meter.read()
         self.happened()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
