@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -353,8 +352,7 @@ class Program:
     @property
     def placeholders(self) -> set[str]:
         """Return the names that stand in braces in `command` and in `like`."""
-        commands = self.command.values() if isinstance(self.command, dict) else [self.command]
-        return {*PLACEHOLDER.findall(" ".join([*chain.from_iterable(commands), self.like or ""]))}
+        return set(PLACEHOLDER.findall(f"{self.command} {self.like}"))
 
 
 def command_of(case: Case, architecture: str) -> list[str]:
@@ -521,7 +519,7 @@ class Experiment:
         """Return the first case of that name, in this table or else in `original`; algorithms may share the name."""
         return next(case for case in (*self.cases, *(self.original or self).cases) if case.name == name)
 
-    def amount(self, case: Case, flops: float | None = None, traffic_bytes: float | None = None) -> float | None:
+    def amount(self, case: Case, flops: float | None, traffic_bytes: float | None) -> float | None:
         """Return the work that a case's seconds are for, in what the table's unit counts.
 
         `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
@@ -593,7 +591,7 @@ class Paper:
             return None
         if not table.unit.counted:
             return table.unit.seconds(printed.value, None)
-        moved = traffic_bytes * self._width(row) if traffic_bytes else None
+        moved = (traffic_bytes or 0.0) * self._width(row)
         return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
@@ -615,7 +613,7 @@ class Paper:
         This is the error of `speedup()`, or if that is None, of the printed speedup; 0 without any.
         """
         slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
-        base = self.printed(experiment, case, slow.name) if slow else None
+        base = slow and self.printed(experiment, case, slow.name)
         if fast and base and self.speedup(experiment, case, row, over):
             return (1 + fast.rounding) * (1 + base.rounding) - 1
         printed = self.printed_speedup(experiment, case, row)
