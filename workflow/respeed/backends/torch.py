@@ -10,6 +10,7 @@ precision training, ICLR 2018.
 import contextlib
 import hashlib
 import os
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -39,8 +40,8 @@ FAILED_SECONDS = 12 * 3600.0
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
 BY_WINOGRAD, WINOGRAD_ERROR = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes"), 6e-3
-# The types of arrays in low precisions; other precisions have the type of their name.
-LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# The types of arrays, where these are not fp32.
+TYPES = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Torch(Base):
@@ -57,8 +58,9 @@ class Torch(Base):
         # Sums stay in fp32 also where a product is split along k and its parts are added up.
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-        self.device, self._low = torch.device(device), precision in LOW
-        self.dtype = LOW.get(precision, torch.float64 if precision == "fp64" else torch.float32)
+        self.device = torch.device(device)
+        self.dtype = TYPES.get(precision, torch.float32)
+        self._low = self.dtype.itemsize < 4
         # The type of learned arrays, and of draws.
         self._wide = torch.promote_types(self.dtype, torch.float32)
         # Whether products in low precision can add their sums to fp32; and `memory_factor`: learned arrays have a
@@ -98,7 +100,7 @@ class Torch(Base):
 
     def operands(self, *parameters: Tensor) -> Any:
         """Return learned arrays as operands of matrix products: rounded copies in low precision, else unchanged."""
-        return [one.low.copy_(one) for one in parameters] if self._low else parameters
+        return [array.low.copy_(array) for array in parameters] if self._low else parameters
 
     def add_product(self, out: Tensor, a: Tensor, b: Tensor, alpha: float = 1.0, beta: float = 1.0) -> None:
         """Compute out <- beta out + alpha a b for matrices or stacks of matrices; an `out` in fp32 stays in fp32."""
@@ -134,8 +136,7 @@ class Torch(Base):
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether the error means that memory ran out: torch's own error, or that of a device's library."""
-    signs = ("out of memory", "ALLOC_FAILED")
-    return isinstance(error, torch.OutOfMemoryError) or any(sign in str(error) for sign in signs)
+    return isinstance(error, torch.OutOfMemoryError) or bool(re.search("out of memory|ALLOC_FAILED", str(error)))
 
 
 class TorchOnCpu(OnCpu, Torch):
@@ -171,8 +172,9 @@ class TorchOnCpu(OnCpu, Torch):
 
 def _blas_of_torch() -> str:
     """Return the BLAS that torch was built with: MKL on x86, Accelerate on Macs, OpenBLAS on ARM servers."""
-    built_with, names = torch.__config__.show(), {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
-    return next((name for key, name in names.items() if f"BLAS_INFO={key}" in built_with), "torch's own BLAS")
+    names = {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
+    built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return names.get(built_with[1], "torch's own BLAS") if built_with else "torch's own BLAS"
 
 
 class OnAccelerator(Torch):
@@ -182,32 +184,32 @@ class OnAccelerator(Torch):
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         kind, index = split_device(device)
+        self._of = getattr(torch, kind)
         if reason := missing(kind, index):
             raise NotMeasurable(reason)
         if index is not None:
             # Whatever names no device, such as pinned memory and the libraries' handles, uses the current one.
-            getattr(torch, kind).set_device(index)
+            self._of.set_device(index)
         if reason := why_not(kind, precision):
             raise NotMeasurable(reason)
         super().__init__(precision, threads, device)
-        self._of = getattr(torch, kind)
         self._random = torch.Generator(self.device).manual_seed(seed)
 
     def uniform(self, out: Tensor) -> Tensor:
         """Fill `out` with random numbers in [0, 1) from the row's own generator, and return it."""
         return out.uniform_(generator=self._random)
 
-    def bytes_free(self) -> float | None:
+    def bytes_free(self) -> float:
         """Return how many bytes of the device's memory are free for arrays."""
-        here, of = self.device, self._of
-        if here.type == "mps":  # the host's memory, of which Metal lets a program have a part
+        device, of = self.device, self._of
+        if device.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
         try:
-            never_held = of.mem_get_info(here)[0]
+            never_held = of.mem_get_info(device)[0]
         except RuntimeError:  # some of Intel's devices do not report it; they are this program's alone
-            never_held = of.get_device_properties(here).total_memory - of.memory_reserved(here)
+            never_held = of.get_device_properties(device).total_memory - of.memory_reserved(device)
         # Memory that torch holds and no array uses is free for the next array.
-        return float(never_held + of.memory_reserved(here) - of.memory_allocated(here))
+        return float(never_held + of.memory_reserved(device) - of.memory_allocated(device))
 
     def sync(self) -> None:
         """Return when all operations on all streams of the current device, which is the row's, are done."""
@@ -215,8 +217,7 @@ class OnAccelerator(Torch):
 
     def describe(self) -> dict[str, Any]:
         """Return the facts about torch on an accelerator for a record."""
-        kind, of = self.device.type, self._of
-        name = of.get_device_name(self.device) if hasattr(of, "get_device_name") else kind
+        name = getattr(self._of, "get_device_name", lambda device: device.type)(self.device)
         return {**super().describe(), "accelerator": name, "graphs": "no: this device has no graphs"}
 
 
@@ -287,7 +288,7 @@ class OnCuda(OnAccelerator):
 
     def bytes_free(self) -> float:
         """Return the bytes of the device's memory free for arrays, without what graphs and matrix products need."""
-        free = super().bytes_free() or 0.0
+        free = super().bytes_free()
         free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
         return max(0.0, free)
 
@@ -311,12 +312,12 @@ def missing(kind: str, index: int | None) -> str | None:
     # Versions differ in whether torch.mps says so itself.
     if (torch.backends.mps if kind == "mps" else of).is_available():
         return too_high(kind, index or 0, 1 if kind == "mps" else of.device_count())
-    none = f"no {NAMES[kind]} device that torch {torch.__version__} can use"
+    reason = f"no {NAMES[kind]} device that torch {torch.__version__} can use"
     try:
         of.init()
     except Exception as error:  # of the driver, the runtime or torch
-        return f"{none}: {first_line(first_cause(error))}"
-    return none
+        return f"{reason}: {first_line(first_cause(error))}"
+    return reason
 
 
 def why_not(kind: str, precision: str) -> str | None:
@@ -327,7 +328,7 @@ def why_not(kind: str, precision: str) -> str | None:
         return "TF32 needs an NVIDIA GPU of 2020 or later"
     if precision == "bf16" and kind != "mps":
         has = of.is_bf16_supported(including_emulation=False)
-    elif precision == "fp64" and kind != "cuda":
+    if precision == "fp64" and kind != "cuda":
         has = kind == "xpu" and of.get_device_properties().has_fp64
     return None if has else f"this {NAMES[kind]} device has no {precision}"
 
