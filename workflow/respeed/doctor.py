@@ -35,10 +35,10 @@ MAX_SLOW_SHARE = 0.2
 
 
 class Finding(NamedTuple):
-    """One `subject` that was examined, and what was `found`; `advice` is empty if nothing needs to be done."""
+    """One `subject` that was examined, and its `state`; `advice` is empty if nothing needs to be done."""
 
     subject: str
-    found: str
+    state: str
     advice: str = ""
 
 
@@ -52,7 +52,7 @@ def examine() -> int:
     """
     name = load_config().machine or machine_slug()
     findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
-    rows = [(subject, found, advice or "–") for subject, found, advice in findings]
+    rows = [(subject, state, advice or "–") for subject, state, advice in findings]
     print(f"{name}\n\n{tabulate(rows, ['looked at', 'found', 'do'])}\n")
     headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
     print(f"{tabulate(_profiles(), headers)}\n")
@@ -71,7 +71,8 @@ def _facts(name: str) -> Iterator[Finding]:
     yield Finding("BLAS of SciPy", library_label(scipy_library()))
     counters, why_not = cpu_counters()
     yield Finding("energy", ", ".join(counter.domain for counter in counters) or f"not measured: {why_not}")
-    price = notes.price if (notes := notes_of(name)) else None
+    notes = notes_of(name)
+    price = notes and notes.price
     yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is noted")
 
 
@@ -100,10 +101,11 @@ def _programs() -> Iterator[Finding]:
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
     steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
-    others = [one.info for one in psutil.process_iter(["cpu_percent", "name"]) if one.pid != os.getpid()]
-    busy = sorted(((one["cpu_percent"] or 0.0, one["name"]) for one in others), reverse=True)
+    others = [process.info for process in psutil.process_iter(["cpu_percent", "name"]) if process.pid != os.getpid()]
+    busy = sorted(((other["cpu_percent"] or 0.0, other["name"]) for other in others), reverse=True)
     names = [f"{name} ({percent:.0f}% of a core)" for percent, name in busy if percent > 100 * BUSY_SHARE]
-    yield Finding("other programs", ", ".join(names[:4]) or "none busy", "close them, or measure later" * bool(names))
+    advice = "close them, or measure later" if names else ""
+    yield Finding("other programs", ", ".join(names[:4]) or "none busy", advice)
     if steal > STEAL_SHARE:
         yield Finding("host", f"gives {steal:.0%} of our time to others", "use a host of your own, or more rounds")
 
@@ -112,16 +114,22 @@ def _devices() -> Iterator[Finding]:
     """Yield the driver's facts of NVIDIA's devices, and whether each backend computes rightly on each device."""
     for facts in device_facts():
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
-        limit, usual = (facts.get(key, 0.0) for key in ("power_limit_watts", "default_power_limit_watts"))
-        advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}" if 0 < limit < usual else ""
-        advice = "end the other programs on it, or measure later" if facts.get("processes") else advice
+        limit, usual = facts.get("power_limit_watts", 0.0), facts.get("default_power_limit_watts", 0.0)
+        advice = ""
+        if facts.get("processes"):
+            advice = "end the other programs on it, or measure later"
+        elif 0 < limit < usual:
+            advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}"
         yield Finding(facts.get("name", "NVIDIA GPU"), ", ".join(texts), advice)
-    rows = [one for one in PROFILE_FILES.load_all(chosen=()).values() if not (one.is_cpu or one.optional)]
-    for backend, device in dict.fromkeys((one.backend, one.device) for one in rows if not missing_device(one.device)):
+    profiles = PROFILE_FILES.load_all(chosen=()).values()
+    rows = [row for row in profiles if not (row.is_cpu or row.optional or missing_device(row.device))]
+    for backend, device in dict.fromkeys((row.backend, row.device) for row in rows):
         answer = probe_device(backend, device, anew=True)
         reasons = [*answer.get("reasons", {"": answer.get("reason")}).values()]  # of each precision, or of all
-        reason = "" if None in reasons else reasons[0]
-        yield Finding(f"{backend} on {device}", "cannot be used" if reason else "a small product is right", reason)
+        if None in reasons:
+            yield Finding(f"{backend} on {device}", "a small product is right")
+        else:
+            yield Finding(f"{backend} on {device}", "cannot be used", reasons[0])
 
 
 def _lock_and_steadiness() -> Iterator[Finding]:
@@ -136,11 +144,12 @@ def _lock_and_steadiness() -> Iterator[Finding]:
         yield Finding("reference probe", f"not looked at: {reason}")
         return
     bench, proof = make_bench(backend)
-    seconds = [bench.probe.seconds() for _ in range(PROBES)]
-    slow = sum(one > REAL.max_probe_ratio * quiet_probe(seconds) for one in seconds) / PROBES
-    found = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
+    probes = [bench.probe.seconds() for _ in range(PROBES)]
+    limit = REAL.max_probe_ratio * quiet_probe(probes)
+    slow = sum(seconds > limit for seconds in probes) / PROBES
+    state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
     unsteady = "something disturbs the cores: measure later, or on a quieter host"
-    yield Finding("reference probe", found, unsteady if slow > MAX_SLOW_SHARE else "")
+    yield Finding("reference probe", state, unsteady if slow > MAX_SLOW_SHARE else "")
     ran = proof["threads_ran"]
     wrong = "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else ""
     yield Finding("threads", f"{'unknown' if ran is None else ran} ran, {cores} asked", wrong)
@@ -152,7 +161,7 @@ def _profiles() -> list[list[str]]:
     rows, why_not = find_rows(profiles)
     lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]
     for name, row in rows.items():
-        where = f" on CPU {show_list(row.cpus)}" if row.cpus else ""
-        named = ", measured only where it is named" * row.profile.optional
-        lines.append([name, row.profile.label, "yes", f"{counted(row.threads, 'thread')}{where}{named}"])
+        cpus = f" on CPU {show_list(row.cpus)}" if row.cpus else ""
+        named = ", measured only where it is named" if row.profile.optional else ""
+        lines.append([name, row.profile.label, "yes", f"{counted(row.threads, 'thread')}{cpus}{named}"])
     return sorted(lines)
