@@ -157,27 +157,22 @@ def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, .
     bound on a system that cannot bind processes. Raises NotMeasurable, with the reason, if the machine lacks the CPUs
     or cores that the profile asks for.
     """
-    cores = facts.get("core_cpus")
-    if cores is None:
-        if profile.cpus is not None:
+    cpus: list[int] = []
+    if facts.get("core_cpus") is None:
+        if profile.cpus:
             raise NotMeasurable("this system binds no process to CPUs")
-        return _count(profile, int(facts["usable_cores"])), ()
-    usable = set(chain.from_iterable(cores))
-    listed = usable if profile.cpus is None else set(parse_list(profile.cpus) or ())
-    if missing := listed - usable:
-        raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
-    cpus = list[int]()
-    for core in cores:
-        cpus += [cpu for cpu in core if cpu in listed][:1]
-    cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
-    threads = _count(profile, len(cpus))
+        cores = facts["usable_cores"]
+    else:
+        usable = set(chain.from_iterable(facts["core_cpus"]))
+        listed = set(parse_list(profile.cpus) or ()) if profile.cpus else usable
+        if missing := listed - usable:
+            raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
+        for core in facts["core_cpus"]:
+            cpus += [cpu for cpu in core if cpu in listed][:1]
+        cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
+        cores = len(cpus)
+    threads = cores if profile.threads == "all" else profile.threads
+    if threads > cores:
+        among = f" among CPUs {profile.cpus}" if profile.cpus else ""
+        raise NotMeasurable(f"needs {threads} cores, {cores} usable{among}")
     return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
-
-
-def _count(profile: Profile, usable: int) -> int:
-    if profile.threads == "all":
-        return usable
-    if profile.threads > usable:
-        among = "" if profile.cpus is None else f" among CPUs {profile.cpus}"
-        raise NotMeasurable(f"needs {profile.threads} cores, {usable} usable{among}")
-    return profile.threads
