@@ -126,7 +126,7 @@ class Carried(NamedTuple):
     mistakes: list[str]
 
 
-def read_carried(path: Path, smoke: bool | None = None) -> Carried:
+def read_carried(path: Path, smoke: bool | None) -> Carried:
     """Read and check the files of machines in a zip file, a folder of records, or the folder of one machine.
 
     Parameters
@@ -260,14 +260,14 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         for source, data in carried.files.items():
             machine = name or source.parts[0]
             target = records_folder(smoke).joinpath(machine, *source.parts[1:])
-            if not os.path.lexists(target):
+            if os.path.lexists(target):
+                known[machine] += 1
+                if target.read_bytes() != data:
+                    print(f"{target} has other contents, and stays; to replace it, delete it and import again")
+            else:
+                new[machine] += 1
                 with replacing(target) as file:
                     file.write(data)
-                new[machine] += 1
-                continue
-            known[machine] += 1
-            if target.read_bytes() != data:
-                print(f"{target} has other contents, and stays; to replace it, delete it and import again")
     finally:
         os.close(lock)
     for machine in new | known:
