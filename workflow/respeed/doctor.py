@@ -19,7 +19,7 @@ from respeed.machine.software import library_label, package_versions, scipy_libr
 from respeed.measure.case import make_bench
 from respeed.protocol import REAL, quiet_probe
 from respeed.schedule.rows import find_rows, probe_device
-from respeed.text import counted
+from respeed.text import NOTHING, counted
 
 # A process that takes more than this share of a core while we look will probably take as much while we measure.
 BUSY_SHARE = 0.05
@@ -35,11 +35,11 @@ MAX_SLOW_SHARE = 0.2
 
 
 class Finding(NamedTuple):
-    """One `subject` that was examined, and its `state`; `advice` is empty if nothing needs to be done."""
+    """One `subject` that was examined, and its `state`; `advice` is None if nothing needs to be done."""
 
     subject: str
     state: str
-    advice: str = ""
+    advice: str | None = None
 
 
 def examine() -> int:
@@ -52,8 +52,8 @@ def examine() -> int:
     """
     name = load_config().machine or machine_slug()
     findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
-    rows = [(subject, state, advice or "–") for subject, state, advice in findings]
-    print(f"{name}\n\n{tabulate(rows, ['looked at', 'found', 'do'])}\n")
+    table = tabulate(findings, ["looked at", "found", "do"], missingval=NOTHING)
+    print(f"{name}\n\n{table}\n")
     headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
     print(f"{tabulate(_profiles(), headers)}\n")
     if not any(finding.advice for finding in findings):
@@ -78,11 +78,11 @@ def _facts(name: str) -> Iterator[Finding]:
 
 def _cpu() -> Iterator[Finding]:
     quota, cores = cpu_quota(), psutil.cpu_count(logical=False) or 1
-    fewer = "raise the container's CPU limit, or expect fewer threads" if quota is not None and quota < cores else ""
+    fewer = "raise the container's CPU limit, or expect fewer threads" if quota is not None and quota < cores else None
     yield Finding("CPU quota", "none" if quota is None else f"{quota:g} CPUs", fewer)
     if governor := frequency_governor():
         faster = "set it to performance: sudo cpupower frequency-set -g performance"
-        yield Finding("frequency governor", governor, "" if governor == "performance" else faster)
+        yield Finding("frequency governor", governor, None if governor == "performance" else faster)
     battery = getattr(psutil, "sensors_battery", lambda: None)()
     if battery and not battery.power_plugged:
         yield Finding("power", "battery", "plug it in: clocks are lower on battery")
@@ -93,7 +93,7 @@ def _memory() -> Iterator[Finding]:
     limit = "" if left is None else f"; the control group leaves {left / 2**30:.1f} GiB"
     is_swapped = psutil.swap_memory().used > SWAP_SHARE * memory.total
     free = f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free{limit}"
-    yield Finding("memory", free, "close programs: memory was swapped out" if is_swapped else "")
+    yield Finding("memory", free, "close programs: memory was swapped out" if is_swapped else None)
 
 
 def _programs() -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _programs() -> Iterator[Finding]:
     others = [process.info for process in psutil.process_iter(["cpu_percent", "name"]) if process.pid != os.getpid()]
     busy = sorted(((other["cpu_percent"] or 0.0, other["name"]) for other in others), reverse=True)
     names = [f"{name} ({percent:.0f}% of a core)" for percent, name in busy if percent > 100 * BUSY_SHARE]
-    advice = "close them, or measure later" if names else ""
+    advice = "close them, or measure later" if names else None
     yield Finding("other programs", ", ".join(names[:4]) or "none busy", advice)
     if steal > STEAL_SHARE:
         yield Finding("host", f"gives {steal:.0%} of our time to others", "use a host of your own, or more rounds")
@@ -115,7 +115,7 @@ def _devices() -> Iterator[Finding]:
     for facts in device_facts():
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
         limit, usual = facts.get("power_limit_watts", 0.0), facts.get("default_power_limit_watts", 0.0)
-        advice = ""
+        advice = None
         if facts.get("processes"):
             advice = "end the other programs on it, or measure later"
         elif 0 < limit < usual:
@@ -149,9 +149,9 @@ def _lock_and_steadiness() -> Iterator[Finding]:
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
     unsteady = "something disturbs the cores: measure later, or on a quieter host"
-    yield Finding("reference probe", state, unsteady if slow > MAX_SLOW_SHARE else "")
+    yield Finding("reference probe", state, unsteady if slow > MAX_SLOW_SHARE else None)
     ran = proof["threads_ran"]
-    wrong = "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else ""
+    wrong = "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else None
     yield Finding("threads", f"{'unknown' if ran is None else ran} ran, {cores} asked", wrong)
 
 
