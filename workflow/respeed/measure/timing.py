@@ -151,11 +151,10 @@ def prove_threads(probe: Probe) -> dict[str, Any]:
     while seconds_now() < begin + PROOF_SECONDS:
         probe.seconds()
     seen = difference(before, take_snapshot())
-    taken = (time.process_time() - computed) / (seconds_now() - begin)
     return {
         "threads_ran": seen["threads_ran"],
         "run_delay_seconds": seen["run_delay_seconds"],
-        "cpus_taken": round(taken, 3),
+        "cpus_taken": round((time.process_time() - computed) / (seconds_now() - begin), 3),
     }
 
 
@@ -344,11 +343,15 @@ class Timer:
         probes = (probe_before, self.probe.seconds())
         self.probes.extend(probes)
         seconds = tuple(map(math.fsum, samples))
-        joules = self.meter.joules(energy, energy_after, math.fsum(seconds))
-        parts = tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else ()
-        is_ahead = all(ahead) if ahead else None
         return Block(
-            steps, seconds, probes, **happened, part_seconds=parts, joules=joules, device=device, ahead=is_ahead
+            sample_steps=steps,
+            sample_seconds=seconds,
+            probe_seconds=probes,
+            **happened,
+            part_seconds=tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else (),
+            joules=self.meter.joules(energy, energy_after, math.fsum(seconds)),
+            device=device,
+            ahead=all(ahead) if ahead else None,
         )
 
     def _run(self, steps: int, ahead: list[bool]) -> list[float]:
