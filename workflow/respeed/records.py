@@ -293,7 +293,7 @@ class Record:
 
 def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
     """Return the path of a new record, for a process that began at the time `started` (ISO 8601)."""
-    stamp = re.sub(r"[-:]|\+.*", "", started) + "Z"
+    stamp = datetime.fromisoformat(started).strftime("%Y%m%dT%H%M%SZ")
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
 
@@ -452,13 +452,13 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
     """Return the contents of a machine's file, or None if it cannot be used; print once what is skipped, and why."""
     try:
-        place = PurePath(*(part for part in path.relative_to(records_folder(smoke)).parts if part != SET_ASIDE))
-        found, lines = parse_file(place, read_bounded(path, MOST_BYTES), smoke, str(path))
+        name = PurePath(*(part for part in path.relative_to(records_folder(smoke)).parts if part != SET_ASIDE))
+        contents, lines = parse_file(name, read_bounded(path, MOST_BYTES), smoke, str(path))
     except UserError as error:
-        found, lines = None, [str(error)]
+        contents, lines = None, [str(error)]
     for line in lines:
         _say_skipped(line, *_written)
-    return found
+    return contents
 
 
 @functools.cache
@@ -468,10 +468,11 @@ def _say_skipped(line: str, *_written: int) -> None:
 
 
 def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
-    if not os.path.lexists(path):
-        return None
-    now = path.stat() if path.exists() else None
-    return _read(path, smoke, *([now.st_ino, now.st_size, now.st_mtime_ns] if now else []))
+    try:
+        now = path.stat()
+    except OSError:
+        return _read(path, smoke) if os.path.lexists(path) else None
+    return _read(path, smoke, now.st_ino, now.st_size, now.st_mtime_ns)
 
 
 def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
