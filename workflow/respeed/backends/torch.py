@@ -8,7 +8,6 @@ precision training, ICLR 2018.
 """
 
 import contextlib
-import hashlib
 import os
 import re
 import time
@@ -251,8 +250,8 @@ class OnCuda(OnAccelerator):
         folder = private_folder("triton")
         os.environ["TRITON_CACHE_DIR"] = str(folder)
         # A compile that failed may take minutes to fail again: it is not tried in every process of a session.
-        known = f"{torch.__version__} {torch.cuda.get_device_name(self.device)}"
-        failed = folder / f"failed-{hashlib.sha256(known.encode()).hexdigest()[:16]}.txt"
+        device = re.sub(r"\W+", "-", torch.cuda.get_device_name(self.device))
+        failed = folder / f"failed-{torch.__version__}-{device}.txt"
         if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
             return failed.read_text(encoding="utf-8")
         try:
