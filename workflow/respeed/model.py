@@ -318,10 +318,10 @@ FileName = Annotated[str, Field(pattern=r"^[\w{][\w.{}-]{0,99}$", description="t
 
 def _check_pattern(pattern: str) -> str:
     try:
-        groups = re.compile(pattern).groups
+        number = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is no regular expression: {error}") from None
-    if groups != 1:
+    if number.groups != 1:
         raise ValueError("must have one group, (...), around the number")
     return pattern
 
@@ -603,9 +603,8 @@ class Paper:
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
             return None
-        fast = self._speed(experiment, case, row)
-        slow = max((self._speed(experiment, case, name) for name in over), default=0.0)
-        return fast / slow if fast and slow else None
+        fast, slow = self._speed(experiment, case, row), self.fastest(experiment, case, over)
+        return fast / self._speed(experiment, case, slow.name) if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
         """Return the relative error of the published speedup, caused by the rounding of printed numbers.
