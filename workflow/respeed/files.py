@@ -39,6 +39,7 @@ from respeed.paths import (
     records_folder,
     replacing,
     results_folder,
+    write_text,
 )
 from respeed.records import (
     DESCRIPTION,
@@ -53,7 +54,7 @@ from respeed.text import clip, counted, printable, visible
 # A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
 MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
 # The errors that reading a damaged or hostile zip file may raise.
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
 Files = dict[PurePosixPath, bytes]
 # A file beside a machine's records in a zip file: the last lines that its runs printed. An import skips the file.
@@ -354,5 +355,5 @@ def write_starter(kind: str, name: str) -> None:
     (shutil.copytree if source.is_dir() else shutil.copyfile)(source, path)
     for file in path.iterdir() if path.is_dir() else [path]:
         text = file.read_text(encoding="utf-8").replace(f"class {PLACEHOLDER}(", f"class {class_name(name)}(")
-        file.write_text(text.replace(PLACEHOLDER, name), encoding="utf-8")
+        write_text(file, text.replace(PLACEHOLDER, name))
     print(f"wrote {path.relative_to(ROOT)}; once it is filled in: {tries.replace(PLACEHOLDER, name)}")
