@@ -160,7 +160,7 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
 
 
 def _all_mistakes(carried: Carried, path: Path) -> list[str]:
-    """Return a line for each mistake in what was read from `path`; that there are no records at all is one, too."""
+    """Return a line for each mistake in what was read from `path`; to have no records at all is one too."""
     return carried.mistakes if carried.mistakes or carried.files else [f"{path}: {NO_RECORDS}"]
 
 

@@ -172,8 +172,11 @@ class TorchOnCpu(OnCpu, Torch):
 def _blas_of_torch() -> str:
     """Return the BLAS that torch was built with: MKL on x86, Accelerate on Macs, OpenBLAS on ARM servers."""
     names = {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS"}
-    built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-    return names.get(built_with[1], "torch's own BLAS") if built_with else "torch's own BLAS"
+    built_with = torch.__config__.show()
+    for key, name in names.items():
+        if f"BLAS_INFO={key}" in built_with:
+            return name
+    return "torch's own BLAS"
 
 
 class OnAccelerator(Torch):
