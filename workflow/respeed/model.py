@@ -481,12 +481,11 @@ class Experiment:
         dict[str, str]
             The heading of each case, in the order of `case_names`.
         """
-        printed = {case: self.columns.get(case, case) for case in self.case_names()}
-        answers = Counter(printed.values())
-        words = {}
-        for case, column in printed.items():
-            is_named = case in self.columns and answers[column] == 1
-            text = column if is_named else re.sub(r"(?<!\d)-|-(?!\d)", " ", case)
+        columns, words = self.columns, {}
+        cases_of = Counter(columns.get(case, case) for case in self.case_names())
+        for case in self.case_names():
+            column = columns.get(case)
+            text = column if column and cases_of[column] == 1 else re.sub(r"(?<!\d)-|-(?!\d)", " ", case)
             words[case] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
         return words
 
