@@ -509,9 +509,13 @@ def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
     """Return the number of records of each machine that has records or a description, by name."""
-    names = sorted(folder.name for folder in records_folder(smoke).glob("*") if NAME.fullmatch(folder.name))
-    counts = {name: len(read_records(smoke, name)) for name in names}
-    return {name: count for name, count in counts.items() if count or read_description(name, smoke)}
+    numbers = {}
+    for name in sorted(folder.name for folder in records_folder(smoke).glob("*")):
+        if NAME.fullmatch(name):
+            number = len(read_records(smoke, name))
+            if number or read_description(name, smoke):
+                numbers[name] = number
+    return numbers
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
