@@ -95,20 +95,19 @@ def asked(rounds: int = 3, **settings: Any) -> Run:
     return replace(run, config=replace(run.config, preset=replace(run.config.preset, rounds=rounds, most=rounds)))
 
 
-def measure(work: Work, say: Callable[[str], None] = lambda line: None, **limits: float) -> session.Outcome:
+def measure(work: Work, say: Callable[[str], None] = lambda line: None, **limits: float) -> bool:
     return session.measure_session(work, Progress(say), **limits)
 
 
 def test_a_session_measures_all_and_the_next_nothing(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
     said = list[str]()
     monkeypatch.setattr(progress, "seconds_now", lambda: 43.0 * len(pretended.turns))
-    outcome = measure(asked().work, said.append)
-    assert (str(outcome), outcome.is_whole) == (
-        "6 turns in 4.3 min; nothing is left to measure within the minutes", True,
-    )  # fmt: skip
+    assert measure(asked().work, said.append)
     assert_known(Path(__file__).with_name("session.txt"), "\n".join(said))
-    assert measure(asked().work).turns == 0
-    assert measure(asked(rounds=4).work).turns == 2
+    assert measure(asked().work)
+    assert len(pretended.turns) == 6
+    assert measure(asked(rounds=4).work)
+    assert len(pretended.turns) == 8
     # What each turn is told of the machine being quiet is what its own row's turns saw in this session.
     seen = [len(order.probes.get("", [])) for order in pretended.turns if order.profile.name == "openblas-1"]
     assert seen == [0, 8, 16, 24]
@@ -205,7 +204,7 @@ def test_a_session_that_is_set_aside_counts_no_more_until_it_is_taken_back(
 def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(pretended: Pretended, begins: bool) -> None:
     pretended.dies = lambda profile: (begins, True) if profile == "gpu" else (True, False)
     said: list[str] = []
-    assert measure(asked().work, said.append).is_whole
+    assert measure(asked().work, said.append)
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 1)
     assert any("gpu: not tried again in this session: the device is lost" in line for line in said) != begins
     # The next session tries it again, where it never began, and the last line says why there is no number.
@@ -232,15 +231,17 @@ def test_within_a_budget_no_turn_is_begun_that_would_end_after_it(
 ) -> None:
     """A turn takes 43 s, as the first one has shown."""
     work = asked(profiles="openblas-1").work
-    outcome = measure(work, budget_seconds=1)
-    assert (outcome.turns, outcome.is_whole) == (0, False)
-    assert str(outcome).startswith("0 turns in ")
-    assert "more than is left of the budget" in str(outcome)
-    assert measure(work, budget_seconds=20).turns == 1
+    said: list[str] = []
+    assert not measure(work, said.append, budget_seconds=1)
+    assert re.fullmatch("respeed: 0 turns in .* more than is left of the budget", said[-1])
+    assert not measure(work, budget_seconds=20)
+    assert len(pretended.turns) == 1
     monkeypatch.setattr(progress, "seconds_now", lambda: 43.0 * len(pretended.turns))
-    assert measure(work, budget_seconds=44).turns == 1
-    assert measure(work, budget_seconds=100).turns == 1
-    assert measure(work, budget_seconds=1).is_whole
+    assert not measure(work, budget_seconds=44)
+    assert len(pretended.turns) == 2
+    measure(work, budget_seconds=100)
+    assert len(pretended.turns) == 3
+    assert measure(work, budget_seconds=1)
 
 
 @pytest.mark.usefixtures("pretended")

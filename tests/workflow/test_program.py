@@ -17,7 +17,10 @@ RUN = ("--config", "preset=smoke", "papers=three-loops", "profiles=[program-1, p
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: gcc")
 def test_a_paper_with_a_program_of_its_own_is_rerun_as_data_once_its_reader_allows_it(project: Project) -> None:
-    folder, table = needs_executables(project.folder) / "workflow/papers/three-loops", project.folder / "results/smoke/tables/cells.csv"
+    folder, table = (
+        needs_executables(project.folder) / "workflow/papers/three-loops",
+        project.folder / "results/smoke/tables/cells.csv",
+    )
     shutil.copytree(ROOT / "docs/three-loops", folder)
     said = "products: not measured: would run ./multiply columns {n} or ./multiply rows {n} (workflow/papers/three"
     assert said in project.snakemake("-n", *RUN).stdout

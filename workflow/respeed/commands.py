@@ -90,8 +90,7 @@ def measure(
         if again == NOW:
             say(f"respeed: measures anew; if it is stopped, go on with --again {since}")
         progress = Progress(say, lambda rounds: _show_first_table(run, rounds))
-        ended = measure_session(run.work, progress, budget_seconds, wait_seconds)
-        say(f"respeed: {ended}")
+        is_whole = measure_session(run.work, progress, budget_seconds, wait_seconds)
         if stamp is None:
             outcome = say_what_came_out(run, lambda line: say(f"respeed: {line}"))
             is_futile = progress.turns > 0 and not progress.counted
@@ -100,7 +99,7 @@ def measure(
             if outcome.has_failed:
                 return 1
             return UNFINISHED if outcome.is_left or is_futile else 0
-        if not ended.is_whole:
+        if not is_whole:
             return UNFINISHED
         stamp.touch()  # Snakemake's run prints the outcome when it is done
         return 0

@@ -181,3 +181,7 @@ class Progress:
                 f"respeed: this machine is not quiet ({self._all}), so numbers will be few and uncertain: close other "
                 "programs, or stop and measure later; ./run respeed doctor names busy programs"
             )
+
+    def end(self, why: str) -> None:
+        """Say how many turns the session had, how long they took, and why it ended."""
+        self.say(f"respeed: {counted(self.turns, 'turn')} in {in_words(self.seconds)}; {why}")

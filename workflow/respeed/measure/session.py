@@ -1,7 +1,6 @@
 """A session: it runs one measuring process (a turn) after another, until all is measured or the time is up."""
 
 import math
-from dataclasses import dataclass
 
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Asked, Order
@@ -12,27 +11,15 @@ from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.sessions import current_session, probes_of
-from respeed.text import counted, in_words
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a session: `ended` is why it ended, and `is_whole` whether no case was left to measure."""
-
-    turns: int
-    seconds: float
-    ended: str
-    is_whole: bool
-
-    def __str__(self) -> str:
-        """Return the last line that a session prints."""
-        return f"{counted(self.turns, 'turn')} in {in_words(self.seconds)}; {self.ended}"
+from respeed.text import in_words
 
 
 def measure_session(
     work: Work, progress: Progress, budget_seconds: float | None = None, wait_seconds: float | None = None
-) -> Outcome:
+) -> bool:
     """Measure the work's cases that no record has yet; each case is recorded as soon as it is done.
+
+    Say at the end how long it took, and why it ended. Return whether no case was left to measure.
 
     With `budget_seconds`, no turn begins that is expected to end after the budget. Raises UserError if the machine's
     records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
@@ -47,11 +34,11 @@ def measure_session(
                 left = budget_seconds - progress.seconds
             turn = plan.next_turn(left)
             if turn is None:
-                ended = "nothing is left to measure within the minutes"
-                return Outcome(progress.turns, progress.seconds, ended, True)
+                progress.end("nothing is left to measure within the minutes")
+                return True
             if (needed := plan.seconds_of_turn(turn)) > left:
-                ended = f"the next turn takes about {in_words(needed)}, more than is left of the budget"
-                return Outcome(progress.turns, progress.seconds, ended, False)
+                progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
+                return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
