@@ -47,6 +47,12 @@ def fresh_copy(folder: Path) -> Project:
     return project
 
 
+def test_readme_says_what_the_lock_loads() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    (size,) = re.findall(r"^# Linux x86_64: (loads up to .* GB, takes up to .* GB on the disk)$", lock, re.MULTILINE)
+    assert f"on Linux x86_64 it {size}." in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
 @pytest.mark.slow
 def test_every_command_of_readme_works_in_its_order(tmp_path: Path) -> None:
     project = fresh_copy(tmp_path)

@@ -1,27 +1,35 @@
 """The script `run`, in a small project of its own, whose lock is one tiny wheel."""
 
+import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.signals import hear_all, still_run
 from tests.systems import needs_executables
 
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
-TOOLS = ("sh", "cat", "chmod", "cksum", "dirname", "flock", "mkdir", "realpath", "rm", "sleep")
+TOOLS = (
+    "sh", "awk", "cat", "chmod", "cksum", "date", "dirname", "flock", "grep", "mkdir", "realpath", "rm", "sed", "sleep",
+    "tail", "uname",
+)  # fmt: skip
 # What a command of the environment says: where it runs, and what.
 TELL = "import sys\ndef main(): print(sys.prefix, __file__, sep='\\n')\n"
-# Writes down how it was called and makes an environment of shell scripts. UV_FAILS: the step that fails; UV_WAITS: the
-# step that goes on once there is a file $UV_LOG.go.
+# Writes down how it was called and makes an environment of shell scripts. UV_FAILS: the step that fails, for the reason
+# UV_REASON; UV_WAITS: the step that goes on once there is a file $UV_LOG.go, and meanwhile tells its id in $UV_LOG.id.
 STUB_UV = """\
 #!/bin/sh
 echo "$1 $2" >>"$UV_LOG"
+echo " Downloaded torch" >&2
 case "$UV_FAILS/$UV_WAITS" in
-    "$1 $2"/*) echo "error: Failed to fetch" >&2; exit 2 ;;
-    */"$1 $2") while [ ! -e "$UV_LOG.go" ]; do sleep 0.05; done ;;
+    "$1 $2"/*) echo "error: $UV_REASON" >&2; exit 2 ;;
+    */"$1 $2") echo $$ >"$UV_LOG.id"; while [ ! -e "$UV_LOG.go" ]; do sleep 0.05; done ;;
 esac
 mkdir -p .venv/bin .venv/lib/python3.11/site-packages
 for name in python respeed; do
@@ -31,7 +39,7 @@ done
 echo /nowhere >.venv/lib/python3.11/site-packages/_editable_impl_respeed.pth
 echo "uv tells on standard output what it did"
 """
-MADE = ["venv --quiet", "pip sync", "pip install"]
+MADE = ["venv --quiet", "pip sync", "pip sync", "pip install"]
 
 
 class Clone:
@@ -49,11 +57,12 @@ class Clone:
         (self.folder / "workflow/respeed/cli.py").write_text(TELL)
         executable(self.path / "uv", STUB_UV)
 
-    def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
+    def start(self, *command: str, error: int = subprocess.PIPE, **environment: str) -> subprocess.Popen[str]:
         own = {"PATH": str(self.path), "HOME": str(self.path.parent), "UV_LOG": str(self.log)}
+        own |= {"UV_FAILS": "", "UV_REASON": "Failed to fetch", "UV_WAITS": ""}
         return subprocess.Popen(
-            [self.folder / "run", *command], env=own | {"UV_FAILS": "", "UV_WAITS": ""} | environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder.parent,
+            [self.folder / "run", *command], env=own | environment, text=True, stdout=subprocess.PIPE, stderr=error,
+            cwd=self.folder.parent, start_new_session=True, preexec_fn=hear_all,
         )  # fmt: skip
 
     def run(self, *command: str, **environment: str) -> tuple[int, str, str]:
@@ -61,6 +70,30 @@ class Clone:
         with self.start(*command, **environment) as process:
             told, said = process.communicate()
         return process.returncode, told, said
+
+    def run_on_a_terminal(self, *command: str, **environment: str) -> str:
+        """Return what a terminal gets to show as standard error."""
+        ours, theirs = os.openpty()
+        with self.start(*command, error=theirs, **environment) as process:
+            os.close(theirs)
+            shown = b""
+            try:
+                while part := os.read(ours, 1000):
+                    shown += part
+            # As Linux tells that the other end is closed.
+            except OSError:
+                pass
+            process.communicate()
+        os.close(ours)
+        return shown.decode().replace("\r\n", "\n")
+
+    def id_of_uv(self) -> int:
+        """Wait until uv waits, and return its process's id."""
+        told, deadline = Path(f"{self.log}.id"), time.monotonic() + 60
+        while not (told.exists() and told.read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return int(told.read_text())
 
     def calls(self) -> list[str]:
         """Return what uv was asked since the last time."""
@@ -95,12 +128,64 @@ def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the
         assert clone.calls() == MADE[1:]
 
 
-@pytest.mark.parametrize("step", MADE)
+def test_set_up_says_first_what_it_loads(clone: Clone) -> None:
+    here = f"{os.uname().sysname} {os.uname().machine}"
+    with (clone.folder / "requirements.lock").open("a") as lock:
+        lock.write(f"# Plan9 vax: loads up to 9 GB\n# {here}: loads up to 3.4 GB, takes 7.2 GB\n")
+    size, other, made = clone.run("python")[2].splitlines()
+    assert size == "run: making .venv from requirements.lock (once; loads up to 3.4 GB, takes 7.2 GB)"
+    assert other.startswith("run: a machine without a GPU is served by any torch that is there: pip install -e .")
+    assert re.fullmatch(r"run: made .venv in \d+ s", made)
+
+
+def test_a_terminal_shows_one_line_that_is_rewritten(clone: Clone) -> None:
+    shown = clone.run_on_a_terminal("python")
+    size, other, rewritten, rest = shown.split("\n")
+    assert (size[:16], other[:16], rest) == ("run: making .ven", "run: a machine w", "")
+    *steps, end = filter(None, (line.rstrip() for line in rewritten.split("\r")))
+    assert re.fullmatch(r"run: made .venv in \d+ s", end)
+    assert steps
+    for line in steps:
+        assert re.fullmatch(r"run: \d+ s(, \d+\.\d GB written)?: \w.*", line)
+        assert len(line) < 80
+
+
+@pytest.mark.parametrize("step", dict.fromkeys(MADE))
 def test_a_set_up_that_fails_leaves_nothing_that_looks_whole_and_is_made_anew(clone: Clone, step: str) -> None:
     code, told, said = clone.run("python", UV_FAILS=step)
     assert (code, told) == (1, "")
     *_, reason, need = said.splitlines()
     assert (reason, need.startswith("run: set-up did not finish")) == ("error: Failed to fetch", True)
+    clone.calls()
+    assert (clone.run("python")[0], clone.calls()) == (0, MADE)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("Failed to fetch: numpy", "it needs the network once"),
+        ("failed to write: No space left on device (os error 28)", "the disk is full"),
+        ("something else", "the lines above say why"),
+    ],
+)
+def test_a_failure_gives_one_plain_reason(clone: Clone, told: str, reason: str) -> None:
+    said = clone.run("python", UV_FAILS="pip install", UV_REASON=told)[2]
+    assert f"error: {told}\nrun: set-up did not finish: {reason}" in said
+    # What uv did before is in the log alone.
+    assert "Downloaded torch" not in said
+    assert "Downloaded torch" in (clone.folder / ".tools/set-up.log").read_text()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_stopped_set_up_leaves_nothing_running(clone: Clone, number: int, code: int) -> None:
+    with clone.start("python", UV_WAITS="pip sync") as process:
+        uv = clone.id_of_uv()
+        # Ctrl-C reaches all that runs on a terminal.
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        said = process.communicate()[1]
+    assert process.returncode == code
+    assert said.splitlines()[2:] == ["run: the set-up was stopped; the same command does it anew"]
+    assert still_run([uv]) == []
     clone.calls()
     assert (clone.run("python")[0], clone.calls()) == (0, MADE)
 
