@@ -16,7 +16,7 @@ RUN = ("--config", "preset=smoke", "papers=three-loops", "profiles=[program-1, p
 
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: gcc")
-def test_a_paper_with_a_program_of_its_own_is_rerun_as_data_once_its_reader_allows_it(project: Project) -> None:
+def test_a_program_of_a_paper_runs_once_its_reader_allows_it(project: Project) -> None:
     folder, table = (
         needs_executables(project.folder) / "workflow/papers/three-loops",
         project.folder / "results/smoke/tables/cells.csv",

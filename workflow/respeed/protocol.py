@@ -54,7 +54,7 @@ REAL = TimingProtocol()
 SMOKE = TimingProtocol(
     warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
     max_probe_ratio=1e3, slow_step_seconds=0.02,
-    block_seconds=0.02, measure_seconds=0.05, measure_cap=2.0, sample_seconds=0.002,
+    block_seconds=0.02, measure_seconds=0.02, measure_cap=2.0, sample_seconds=0.002,
 )  # fmt: skip
 
 SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everything works."
