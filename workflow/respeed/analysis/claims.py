@@ -17,10 +17,10 @@ open, whatever the ratio; but a narrow interval (±10 %) that meets a printed nu
 
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -33,6 +33,7 @@ from respeed.analysis.estimates import (
     Estimate,
     estimate_mean,
     level_of_each,
+    verdict_of,
     what_is_missing,
 )
 from respeed.analysis.rounds import CellKey
@@ -106,93 +107,100 @@ class Compared:
         """Return what the interval lacks to be settled; empty if it is settled."""
         return what_is_missing(self.here, self.rounds)
 
-    def place(self, least: float = 1.0) -> str:
-        """Return where the interval lies: inside, above or below the band, or open.
+    def place(self) -> str:
+        """Return where the interval lies: inside, above or below the printed number with its rounding, or open.
 
-        The band is the printed number with its rounding or, without a printed number, everything above `least`. An
-        interval that meets the printed number's band is inside only if it is narrow: a wide interval meets any band.
+        An interval that meets the printed number is inside only if it is narrow: a wide interval meets any number.
         """
-        if self.published is None:
-            return "inside" if self.here.is_above(least) else "below" if self.here.is_below(least) else "open"
-        if self.here.is_above(self.published * (1 + self.rounding)):
+        published = self.published or math.nan
+        if self.here.is_above(published * (1 + self.rounding)):
             return "above"
-        if self.here.is_below(self.published * (1 - self.rounding)):
+        if self.here.is_below(published * (1 - self.rounding)):
             return "below"
         return "open" if self.open else "inside"
 
 
 def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
     """Judge a claim from all of its cases; the reason names cases without a time."""
-    absent = [one for one in compared if not one.is_measured]
-    fewest = min((one.rounds for one in compared if one.is_measured), default=0)
-    measured = [replace(one, rounds=fewest) for one in compared if one.is_measured]
-    # A crossover is decided by the first and the last case.
-    needed = absent if not measured else [one for one in (compared[0], compared[-1]) if one in absent]
-    if not measured or (claim.test == "crossover" and needed):
-        whys = dict.fromkeys(one.missing for one in needed) if not measured else [_name(needed[0])]
-        return _untested(needed), "; ".join(whys) or NOT_MEASURED
-    kind, why = RULES.get(claim.test, judge_all)(measured)
-    # A case without a time may yet make the claim fail. If several cases share one printed column, one reproduced case
-    # is enough.
-    answered = {one.column for one in measured if one.published and one.place() == "inside"}
-    absent = [one for one in absent if one.column not in answered or claim.test != "each"]
-    if kind != ANOTHER_SHAPE and any(one.may_come for one in absent):
-        kind, why = NOT_SETTLED, why if kind == NOT_SETTLED else ""
+    measured = [case for case in compared if case.is_measured]
+    absent = [case for case in compared if not case.is_measured]
+    if not measured:
+        return _untested(absent), "; ".join(dict.fromkeys(case.missing for case in absent)) or NOT_MEASURED
+    absent_ends = [case for case in (compared[0], compared[-1]) if not case.is_measured]
+    if claim.test == "crossover" and absent_ends:
+        return _untested(absent_ends), _name(absent_ends[0])
+    fewest = min(case.rounds for case in measured)
+    kind, why = RULES[claim.test]([replace(case, rounds=fewest) for case in measured])
+    if claim.test == "each":  # if several cases share one printed column, one reproduced case is enough
+        answered = {case.column for case in measured if case.place() == "inside"}
+        absent = [case for case in absent if case.column not in answered]
+    # A case without a time may yet make the claim fail.
+    if kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(case.may_come for case in absent):
+        kind, why = NOT_SETTLED, ""
     return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
 
 
-def judge_case(claim: Claim, one: Compared) -> Verdict:
+def judge_case(claim: Claim, case: Compared) -> Verdict:
     """Judge one case of a claim by itself."""
-    if not one.is_measured:
-        return _untested([one]), one.missing
+    if not case.is_measured:
+        return _untested([case]), case.missing
     if claim.test == "crossover":
-        kind = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}[one.place()]
-        return kind, (one.open or "near 1") if kind == NOT_SETTLED else ""
-    # One case cannot grow: it is judged by its printed number or, without a printed number, by whether it is above 1.
-    kind, why = (RULES if claim.test in ("limited", "memory") else {}).get(claim.test, judge_all)([one])
-    return kind, why.removeprefix(f"{one.name}: ")
+        verdict, _ = verdict_of(case.here)
+        return (f"{verdict} here", "") if verdict in ("faster", "slower") else (NOT_SETTLED, case.open or "near 1")
+    # One case cannot grow: it is judged by its printed number.
+    rule = judge_numbers if claim.test == "growth" else RULES[claim.test]
+    kind, why = rule([case])
+    return kind, why.removeprefix(f"{case.name}: ")
 
 
-def judge_all(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
-    """Judge a claim that states the same bound for every case, or a number for each case.
+def judge_numbers(measured: Sequence[Compared]) -> Verdict:
+    """Judge a claim that names a number for each case.
 
-    If some cases lie above their band and others below, the trend is not reproduced, whatever becomes of open cases.
-    Otherwise one open case leaves the claim open. But a single case below the bound is enough to refute a claim that
-    all cases are above the bound.
+    If some cases lie above their number and others below, the trend is not reproduced, whatever becomes of open cases.
+    Otherwise one open case leaves the claim open.
     """
-    is_numbered = measured[0].published is not None
-    answers = Counter(one.column for one in measured)
     columns: dict[str, list[Compared]] = defaultdict(list)
-    for one in measured:
-        columns[one.column if is_numbered and answers[one.column] > 1 else one.name].append(one)
-    places = {column: _place_of_alternatives({one.place(least) for one in found}) for column, found in columns.items()}
-    above, below, unknown = (
-        [column for column, place in places.items() if place == kind] for kind in ("above", "below", "open")
-    )
+    for case in measured:
+        columns[case.column].append(case)
+    above: list[str] = []
+    below: list[str] = []
+    inside: list[str] = []
+    whys: dict[str, str] = {}
+    for column, cases in columns.items():
+        name = column if len(cases) > 1 else cases[0].name
+        places = {case.place() for case in cases}
+        if "inside" in places:  # one of several cases that share a printed column is enough
+            inside.append(name)
+        elif "open" in places:
+            whys |= {case.name: case.open for case in cases if case.place() == "open"}
+        elif len(places) > 1:
+            whys |= {case.name: EITHER for case in cases}
+        elif "above" in places:
+            above.append(name)
+        else:
+            below.append(name)
     if above and below:
         return ANOTHER_SHAPE, f"larger at {join_words(above)}, smaller at {join_words(below)}"
-    if unknown and (is_numbered or not below):
-        whys: dict[str, str] = {}
-        for cases in (columns[column] for column in unknown):
-            left = [one for one in cases if one.place(least) == "open"]
-            whys |= {one.name: one.open or LEFT_OPEN for one in left} or dict.fromkeys(
-                (one.name for one in cases), EITHER
-            )
+    if whys:
         return NOT_SETTLED, _by_reason(whys)
-    if some := above or below:
-        others = [column for column in places if column not in some]
-        agree = ["", f"; {others[0]} agrees", "; the others agree"][min(len(others), 2)] if others else ""
-        is_told = (is_numbered or len(measured) > 1) and (others or not is_numbered)
-        where = f"{'' if is_numbered else 'slower '}at {join_words(some)}{agree if is_numbered else ''}"
-        return (LARGER if above else SMALLER), where if is_told else ""
-    margin = max(one.here.margin or 0.0 for one in measured)
+    if above or below:
+        kind = LARGER if above else SMALLER
+        if not inside:
+            return kind, ""
+        agree = "the others agree" if len(inside) > 1 else f"{inside[0]} agrees"
+        return kind, f"at {join_words(above or below)}; {agree}"
+    margin = max(case.here.margin or 0.0 for case in measured)
     # Two numbers may lie at opposite ends of their intervals.
-    return REPRODUCED, f"a difference of {format_share(2 * margin)} would show" if is_numbered else ""
+    return REPRODUCED, f"a difference of {format_share(2 * margin)} would show"
 
 
-def _place_of_alternatives(found: Collection[str]) -> str:
-    """Return the place of the cases that share one printed column: it is inside if one of the cases is inside."""
-    return next((place for place in ("inside", "open") if place in found), min(found) if len(found) == 1 else "open")
+def judge_bound(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
+    """Judge a claim that every ratio lies above `least`: a single case below is enough to refute the claim."""
+    below = [case.name for case in measured if case.here.is_below(least)]
+    if below:
+        return SMALLER, f"slower at {join_words(below)}" if len(measured) > 1 else ""
+    unsure = [case for case in measured if not case.here.is_above(least)]
+    return (NOT_SETTLED, _say_open(unsure)) if unsure else (REPRODUCED, "")
 
 
 def judge_growth(measured: Sequence[Compared]) -> Verdict:
@@ -209,7 +217,7 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
         return NOT_SETTLED, f"only {first.name} was measured; growth needs two cases"
     grows = last.here.is_above(first.here.high)
     for before, after in itertools.combinations(measured, 2):
-        if before.here.is_above(after.here.high) and after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+        if before.here.is_above(after.here.high) and _falls(before, after):
             in_all = f"larger at {last.name} than at {first.name}, but " if grows else ""
             return ANOTHER_SHAPE, f"{in_all}it falls from {before.name} to {after.name}"
     if not grows and not (first.open or last.open) and last.here.value <= first.here.value * (1 + SETTLED_MARGIN):
@@ -219,9 +227,14 @@ def judge_growth(measured: Sequence[Compared]) -> Verdict:
             continue
         if why := before.open or after.open:
             return NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {why}"
-        if after.here.value < before.here.value * (1 - SETTLED_MARGIN):
+        if _falls(before, after):
             return NOT_SETTLED, f"it may fall from {before.name} to {after.name}: the intervals leave it open"
     return (REPRODUCED, "") if grows else (NOT_SETTLED, f"whether {last.name} lies above {first.name} is left open")
+
+
+def _falls(before: Compared, after: Compared) -> bool:
+    """Return whether a number is more than 10 % below an earlier number."""
+    return after.here.value < before.here.value * (1 - SETTLED_MARGIN)
 
 
 def judge_crossover(measured: Sequence[Compared]) -> Verdict:
@@ -230,40 +243,45 @@ def judge_crossover(measured: Sequence[Compared]) -> Verdict:
     The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
     """
     first, last = measured[0], measured[-1]
-    if whys := {one.name: one.open or LEFT_OPEN for one in (first, last) if one.place() == "open"}:
-        return NOT_SETTLED, _by_reason(whys)
-    if first.place() == "inside":
-        both = last.place() == "inside"
-        return (LARGER, f"faster already at {first.name}") if both else (
-            ANOTHER_SHAPE, f"faster at {first.name}, slower at {last.name}")  # fmt: skip
-    if last.place() == "below":
+    faster = [case for case in measured if case.here.is_above(1)]
+    unsure = [case for case in (first, last) if case not in faster and not case.here.is_below(1)]
+    if unsure:
+        return NOT_SETTLED, _say_open(unsure)
+    if first in faster and last in faster:
+        return LARGER, f"faster already at {first.name}"
+    if first in faster:
+        return ANOTHER_SHAPE, f"faster at {first.name}, slower at {last.name}"
+    if last not in faster:
         return SMALLER, f"slower even at {last.name}"
-    faster = itertools.takewhile(lambda one: one.place() == "inside", reversed(measured))
-    return REPRODUCED, f"faster from {list(faster)[-1].name} on"
+    *_, lowest = itertools.takewhile(lambda case: case in faster, reversed(measured))
+    return REPRODUCED, f"faster from {lowest.name} on"
 
 
 def judge_limited(measured: Sequence[Compared]) -> Verdict:
     """Judge whether each ratio is above 1 and at least one clearly below its ideal; the reason has ratio / ideal."""
-    kind, why = judge_all(measured)
+    kind, why = judge_bound(measured)
     if kind != REPRODUCED:
         return kind, why.replace("slower", "no faster")
-    shares = [one.here.value / one.ideal for one in measured]
-    reached = f"efficiency {' to '.join(dict.fromkeys(map(format_whole_share, (min(shares), max(shares)))))}"
-    if any(one.here.is_below(NEAR_IDEAL * one.ideal) for one in measured):
+    shares = sorted(case.here.value / case.ideal for case in measured)
+    reached = f"efficiency {_range(list(map(format_whole_share, shares)))}"
+    if any(case.here.is_below(NEAR_IDEAL * case.ideal) for case in measured):
         return REPRODUCED, reached
-    whys = {one.name: one.open or LEFT_OPEN for one in measured if not one.here.is_above(NEAR_IDEAL * one.ideal)}
-    return (NOT_SETTLED, _by_reason(whys)) if whys else (LARGER, f"{reached}: nearly no limit shows")
+    unsure = [case for case in measured if not case.here.is_above(NEAR_IDEAL * case.ideal)]
+    return (NOT_SETTLED, _say_open(unsure)) if unsure else (LARGER, f"{reached}: nearly no limit shows")
 
 
 def judge_memory(measured: Sequence[Compared]) -> Verdict:
     """Judge whether a program moves its bytes nearly as fast as a copy; each ratio is a share of the copy's rate."""
-    kind, why = judge_all(measured, NEAR_COPY)
+    kind, why = judge_bound(measured, NEAR_COPY)
     return kind, "something else than the memory limits it" if kind == SMALLER else why
 
 
-# The tests that have a rule of their own; all other tests use `judge_all`.
+# The rule of each test.
 RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
+    "each": judge_numbers,
+    "mean": judge_numbers,
     "growth": judge_growth,
+    "faster": judge_bound,
     "crossover": judge_crossover,
     "limited": judge_limited,
     "memory": judge_memory,
@@ -271,19 +289,24 @@ RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
 
 
 def _untested(absent: Sequence[Compared]) -> str:
-    return NOT_SETTLED if any(one.may_come for one in absent) else NOT_TESTABLE
+    return NOT_SETTLED if any(case.may_come for case in absent) else NOT_TESTABLE
 
 
 def _name(absent: Compared) -> str:
     return ": ".join(filter(None, [absent.name, absent.missing]))
 
 
+def _say_open(cases: Sequence[Compared]) -> str:
+    """Return why cases are not settled."""
+    return _by_reason({case.name: case.open or LEFT_OPEN for case in cases})
+
+
 def _by_reason(whys: Mapping[str, str]) -> str:
     """Return each reason once, after the names of the cases that have this reason."""
-    of: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for name, why in whys.items():
-        of[why].append(name)
-    return "; ".join(f"{join_words(names)}: {why}" for why, names in of.items())
+        names[why].append(name)
+    return "; ".join(f"{join_words(cases)}: {why}" for why, cases in names.items())
 
 
 def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
@@ -294,13 +317,11 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
     the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
     rows = []
-    for machine, paper, claim, tables in _on_machines(cells, papers):
-        compared = compare_claim(claim, paper, tables, samples)
-        judged = [("", compared, judge_claim(claim, compared))]
-        if len(compared) > 1:
-            judged += [(one.case, [one], judge_case(claim, one)) for one in compared]
-        where = {"machine": machine, "paper": paper.name, "claim": claim.name, "says": claim.says}
-        rows += [where | _row(claim, *one) for one in judged]
+    for machine, paper, claim, compared in _on_machines(cells, samples, papers):
+        facts = {"machine": machine, "paper": paper, "claim": claim.name, "says": claim.says}
+        rows.append({**facts, "case": "", **_row(claim, compared, judge_claim(claim, compared))})
+        for case in compared if len(compared) > 1 else ():
+            rows.append({**facts, "case": case.case, **_row(claim, [case], judge_case(claim, case))})
     return make_frame(rows, "claims")
 
 
@@ -313,77 +334,85 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
         For each claim, about how many rounds per cell, in all, would settle the claim if its numbers stay as they are,
         and the keys of the cells to measure.
     """
-    found = []
-    for _, paper, claim, tables in _on_machines(cells, papers):
-        measured = [one for one in compare_claim(claim, paper, tables, samples) if one.is_measured]
+    unsettled = []
+    for *_, claim, compared in _on_machines(cells, samples, papers):
+        measured = [case for case in compared if case.is_measured]
         if not measured or judge_claim(claim, measured)[0] != NOT_SETTLED:
             continue
-        left = [one for one in measured if one.open or judge_case(claim, one)[0] == NOT_SETTLED]
-        keys = {key for one in left for pair in one.pairs for cell in pair for key in samples.keys_of(cell)}
-        found.append((max(map(_rounds_needed, left), default=math.inf), keys))
-    return found
+        unsure = [case for case in measured if case.open or judge_case(claim, case)[0] == NOT_SETTLED]
+        keys: set[CellKey] = set()
+        for cell in itertools.chain(*_pairs(unsure)):
+            keys.update(samples.keys_of(cell))
+        unsettled.append((max(map(_rounds_needed, unsure), default=math.inf), keys))
+    return unsettled
 
 
-def _rounds_needed(one: Compared) -> float:
+def _rounds_needed(case: Compared) -> float:
     """Return about how many rounds in all give an interval of ±10 %: at least one more than the case has."""
-    return max(one.rounds + 1, one.rounds * ((one.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
+    return max(case.rounds + 1, case.rounds * ((case.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
 
 
 def _on_machines(
-    cells: pd.DataFrame, papers: Mapping[str, Paper]
-) -> Iterator[tuple[str, Paper, Claim, Mapping[str, Cells]]]:  # fmt: skip
-    """Yield every claim on every machine: the machine, paper, claim, and the paper's cells there, by table."""
-    of: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]
+) -> Iterator[tuple[str, str, Claim, list[Compared]]]:
+    """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
+    tables: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for cell in rows_of(cells):
-        of[cell.machine, cell.paper][cell.experiment].append(cell)
-    for machine, paper in itertools.product(cells["machine"].unique(), papers.values()):
-        for claim in paper.claims.values():
-            yield machine, paper, claim, of[machine, paper.name]
+        tables[cell.machine, cell.paper][cell.experiment].append(cell)
+    for machine in cells["machine"].unique():
+        for name, paper in papers.items():
+            for claim in paper.claims.values():
+                yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
 
 
-def _row(claim: Claim, case: str, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
-    measured = [one for one in compared if one.is_measured]
-    shown = [one.here for one in measured]
-    printed = [one.published for one in compared if one.published]
-    have_intervals = shown and all(one.low and one.high for one in shown)
-    pairs = [pair for one in measured for pair in one.pairs]
+def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
+    """Return the columns of claims.csv for some cases of a claim."""
+    measured = [case for case in compared if case.is_measured]
+    printed = [case.published for case in compared if case.published]
+    lows = [case.here.low for case in measured if case.here.low]
+    highs = [case.here.high for case in measured if case.here.high]
+    have_intervals = len(lows) == len(measured)
+    pairs = _pairs(measured)
     return {
-        "case": case,
         "published_low": min(printed, default=None),
         "published_high": max(printed, default=None),
-        "speedup": shown[0].value if len(shown) == 1 else None,
-        "speedup_low": min(one.low or 0.0 for one in shown) if have_intervals else None,
-        "speedup_high": max(one.high or 0.0 for one in shown) if have_intervals else None,
+        "speedup": measured[0].here.value if len(measured) == 1 else None,
+        "speedup_low": min(lows, default=None) if have_intervals else None,
+        "speedup_high": max(highs, default=None) if have_intervals else None,
         "verdict": verdict[0],
         "reason": verdict[1],
         "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
         "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
         "published": say_published(compared),
-        "here": _here(claim, measured),
+        "here": _say_measured(claim, measured) if measured else "",
     }
+
+
+def _pairs(cases: Sequence[Compared]) -> list[tuple[Any, Any]]:
+    """Return our rows and their bases in these cases."""
+    return list(itertools.chain.from_iterable(case.pairs for case in cases))
 
 
 def say_published(compared: Sequence[Compared]) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
-    printed = sorted(((one.published, one.text) for one in compared if one.published), key=itemgetter(0))
-    return _range(list({format_speedup(value): text for value, text in printed}.values()))
+    printed = sorted((case for case in compared if case.published), key=attrgetter("published"))
+    texts = {format_speedup(case.published): case.text for case in printed}
+    return _range(list(texts.values()))
 
 
-def _here(claim: Claim, measured: Sequence[Compared]) -> str:
+def _say_measured(claim: Claim, measured: Sequence[Compared]) -> str:
     """Return the range of our numbers as text, with the widest of their intervals."""
-    if not measured:
-        return ""
     say = format_whole_share if claim.test == "memory" else format_speedup
-    margins = [one.here.margin for one in measured if one.here.margin is not None]
+    margins = [case.here.margin for case in measured if case.here.margin is not None]
     interval = f"±{format_share(max(margins))}" if len(margins) == len(measured) else NO_INTERVAL
-    pairs = [pair for one in measured for pair in one.pairs]
-    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in pairs)
-    text = _range([say(value) for value in sorted(one.here.value for one in measured)])
+    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
+    text = _range([say(value) for value in sorted(case.here.value for case in measured)])
     return " ".join([text, interval, *(f"({mark})" for mark in marks if mark)])
 
 
 def _range(texts: list[str]) -> str:
-    return " to ".join(dict.fromkeys([texts[0], texts[-1]])) if texts else ""
+    """Return the first and the last text, or one of them if both are equal."""
+    return " to ".join(dict.fromkeys(texts[:1] + texts[-1:]))
 
 
 def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> list[Compared]:
@@ -393,13 +422,21 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
     memory, only the last case. A mean is one case, made of all cases of its claims.
     """
     if claim.of:
-        members = [paper.claims[name] for name in claim.of]
-        parts = {paper.experiments[one.experiment].title: compare_claim(one, paper, tables, samples) for one in members}
+        parts = {}
+        for name in claim.of:
+            part = paper.claims[name]
+            parts[paper.experiments[part.experiment].title] = compare_claim(part, paper, tables, samples)
         return [average(claim, parts)]
+    asked = _cases_of(claim, paper)
     cells = tables.get(claim.experiment, ())
+    level = level_of_each(len(asked))  # a claim that is true is refused in at most 5 % of reports
+    return [_compare_case(claim, paper, case, cells, samples, level) for case in asked]
+
+
+def _cases_of(claim: Claim, paper: Paper) -> list[Compared]:
+    """Return the cases that a claim is about, with their printed numbers, if the claim names numbers."""
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
-    numbered = claim.test in ("each", "growth")
     words = experiment.column_words()
     # A total is not a problem size: only claims about every case include the total.
     no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
@@ -407,15 +444,15 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     asked = []
     for case in names[-1:] if claim.test == "memory" else names:
-        published = published_speedup(paper, claim.experiment, case, claim.row, claim.over) if numbered else None
-        if published or not numbered:
-            column = experiment.columns.get(case, case)
-            one = Compared(case, column, words[case], published, _printed(claim, paper, case, published))
+        ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
+        compared = Compared(case, experiment.columns.get(case, case), words[case], ideal=ideal)
+        if claim.test not in ("each", "growth"):
+            asked.append(compared)
+        elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
+            text = _printed(claim, paper, case, published)
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
-            asked.append(replace(one, rounding=rounding, ideal=ideal))
-    level = level_of_each(len(asked))  # a claim that is true is refused in at most 5 % of reports
-    return [_compare_case(claim, paper, one, cells, samples, level) for one in asked]
+            asked.append(replace(compared, published=published, text=text, rounding=rounding))
+    return asked
 
 
 class _Missing(Exception):
@@ -426,18 +463,16 @@ class _Missing(Exception):
         self.may_come = may_come
 
 
-def _compare_case(claim: Claim, paper: Paper, one: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
+def _compare_case(claim: Claim, paper: Paper, case: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
     """Return the case with our two rows and their ratio, or with the reason why a row is missing."""
     try:
-        row, base = _choose_rows(claim, paper, one.case, cells)
-        if claim.test == "memory":
-            here = _share_of_copy(row)
-        else:
-            here, _ = samples.ratio(base, row, level)
-            here = here.times(times_the_work(base, row) if claim.over_case else 1.0)
+        row, base = _choose_rows(claim, paper, case.case, cells)
+        ratio = _share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
     except _Missing as why:
-        return replace(one, missing=str(why), may_come=why.may_come)
-    return replace(one, pairs=((row, base),), here=here, rounds=min(row.rounds, base.rounds))
+        return replace(case, missing=str(why), may_come=why.may_come)
+    if claim.over_case:
+        ratio = ratio.times(times_the_work(base, row))
+    return replace(case, pairs=((row, base),), here=ratio, rounds=min(row.rounds, base.rounds))
 
 
 def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
@@ -445,22 +480,23 @@ def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
-    every = [one for found in parts.values() for one in found]
-    printed = [Estimate(one.published) for one in every if one.published]
-    largest = [Estimate(one.published * (1 + one.rounding)) for one in every if one.published]
+    cases = list(itertools.chain.from_iterable(parts.values()))
+    printed = [Estimate(case.published) for case in cases if case.published]
+    largest = [Estimate(case.published * (1 + case.rounding)) for case in cases if case.published]
     published = estimate_mean(printed, claim.mean).value
     rounding = estimate_mean(largest, claim.mean).value / published - 1
     mean = Compared(f"{claim.mean} mean", "", "", published, format_speedup(published), rounding)
-    if absent := {title: one for title, found in parts.items() for one in found if not one.is_measured}:
-        whys = {title: one.missing for title, one in absent.items()}
-        why = "; ".join(dict.fromkeys(whys.values())) if len(whys) == len(parts) else _by_reason(whys)
-        return replace(mean, missing=why, may_come=all(one.may_come for one in absent.values()))
-    return replace(
-        mean,
-        pairs=tuple(pair for one in every for pair in one.pairs),
-        here=estimate_mean([one.here for one in every], claim.mean),
-        rounds=min(one.rounds for one in every),
-    )
+    absent: dict[str, Compared] = {}
+    for title, compared in parts.items():
+        for case in compared:
+            if not case.is_measured:
+                absent[title] = case
+    if not absent:
+        ratio = estimate_mean([case.here for case in cases], claim.mean)
+        return replace(mean, pairs=tuple(_pairs(cases)), here=ratio, rounds=min(case.rounds for case in cases))
+    whys = {title: case.missing for title, case in absent.items()}
+    why = "; ".join(dict.fromkeys(whys.values())) if len(whys) == len(parts) else _by_reason(whys)
+    return replace(mean, missing=why, may_come=all(case.may_come for case in absent.values()))
 
 
 def _share_of_copy(row: Any) -> Estimate:
@@ -481,21 +517,15 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
     so that the claim is about cores and not about libraries.
     """
-    mine = [cell for cell in cells if cell.case == case]
-    if not mine:
+    in_case = [cell for cell in cells if cell.case == case]
+    if not in_case:
         raise _Missing(NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, mine)
+    fast = _candidates(paper, (claim.row,), claim.threads, in_case)
     if claim.over_case:
-        first = {_row_of(cell): cell for cell in cells if cell.case == claim.over_case}
-        pairs = [(row, first[_row_of(row)]) for row in fast if _row_of(row) in first]
-        if timed := next((pair for pair in pairs if pair[1].seconds), None):
-            return timed
-        if not pairs:
-            raise _Missing(f"{claim.over_case} does not run on the same row")
-        raise _Missing(f"{claim.over_case}: {pairs[0][1].reason}", _may_come(pairs[0][1]))
+        return _choose_over_case(claim.over_case, fast, cells)
     if not claim.over:
         return fast[0], fast[0]
-    slow = _candidates(paper, claim.over, 1 if claim.threads else None, mine)
+    slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
     if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
         other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
         raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
@@ -505,11 +535,27 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     raise _Missing(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
 
 
+def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, Any]:
+    """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
+
+    The label of a row names the algorithm.
+    """
+    bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
+    pairs = [(row, bases[row.profile, row.label]) for row in fast if (row.profile, row.label) in bases]
+    for row, base in pairs:
+        if base.seconds:
+            return row, base
+    if not pairs:
+        raise _Missing(f"{over_case} does not run on the same row")
+    _, untimed = pairs[0]
+    raise _Missing(f"{over_case}: {untimed.reason}", _may_come(untimed))
+
+
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
     """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
-    theirs = {paper.rows[name].precision or FULL_PRECISION for name in names}
-    alike = [cell for cell in answering if cell.precision in theirs]
+    precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
+    alike = [cell for cell in answering if cell.precision in precisions]
     if not any(cell.seconds for cell in alike):
         alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
     if not alike:
@@ -523,7 +569,7 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
         counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
         text = f"no row of {threads} threads was measured, only of {counts}"
         raise _Missing(f"{text}; add a hardware profile with `threads: {threads}`")
-    return sorted(fitting, key=lambda cell: cell.seconds)
+    return sorted(fitting, key=attrgetter("seconds"))
 
 
 def _may_come(cell: Any) -> bool:
@@ -531,21 +577,15 @@ def _may_come(cell: Any) -> bool:
     return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
 
 
-def _row_of(cell: Any) -> tuple[str, str]:
-    """Return what identifies the cell's row in its table: the profile, and the label, which names the algorithm."""
-    return cell.profile, cell.label
-
-
-def _printed(claim: Claim, paper: Paper, case: str, value: float | None) -> str:
+def _printed(claim: Claim, paper: Paper, case: str, value: float) -> str:
     """Return a claim's number: the printed speedup if it is over the same row, else computed; with "~" if inferred."""
-    if value is None:
-        return ""
     printed = paper.printed_speedup(claim.experiment, case, claim.row)
     slow = paper.fastest(claim.experiment, case, claim.over)
     fastest = paper.fastest(claim.experiment, case, paper.cpu_rows)
     text = f"{printed.text}x" if printed and slow == fastest else format_speedup(value)
     fast = paper.printed(claim.experiment, case, claim.row)
-    text = INFERRED * bool(fast and fast.text.startswith(INFERRED)) + text
+    if fast and fast.text.startswith(INFERRED):
+        text = INFERRED + text
     across = across_precisions(paper.rows[claim.row].precision, [slow.precision]) if slow else ""
     return f"{text} ({across})" if across else text
 
@@ -555,17 +595,18 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
 
     The second text is empty if no cell has a time.
     """
-    mine = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
-    if not (mine["seconds"] > 0).any():
+    asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
+    rounds = asked.loc[asked["seconds"] > 0, "rounds"]
+    if rounds.empty:
         return "Nothing of this paper has been measured on this machine yet.", ""
     whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
     counts = claims.loc[whole, "verdict"].value_counts()
-    verdicts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
-    settled = (mine["status"] == "settled").sum()
-    margin, timed = format_share(SETTLED_MARGIN), mine.loc[mine["seconds"] > 0, "rounds"]
-    fewest, most = timed.min(), timed.max()
-    rounds = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
+    settled = (asked["status"] == "settled").sum()
+    fewest, most = rounds.min(), rounds.max()
+    span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
     return (
-        f"Claims: {', '.join(verdicts)}." if verdicts else "",
-        f"{settled} of {len(mine)} cells (a case on one row) are known to ±{margin} or better; {rounds} each.",
+        f"Claims: {verdicts}." if verdicts else "",
+        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better; "
+        f"{span} each.",
     )
