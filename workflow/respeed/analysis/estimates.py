@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtrit
+
+from respeed.text import counted
 
 # Confidence of one look at a cell and at a ratio. Cells with wide intervals are measured again and looked at a second
 # time, while narrow intervals stay, even if narrow by luck: both looks together have a confidence of 95 and 97 %.
@@ -107,32 +108,14 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
         exp of the mean over sessions, weighted by their rounds, of the trimmed means of logarithms. There is no
         interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
-    rounds = [np.log(one) for one in sessions.values()]
-    sizes = np.array([len(one) for one in rounds])
-    found = _pool(rounds, sizes / sizes.sum())
-    return _interval(found, level, _between([rounds], level), sizes.sum())
+    rounds = [np.log(seconds) for seconds in sessions.values()]
+    sizes = _sizes(rounds)
+    return _interval(_pool(rounds, sizes), level, _between([rounds], level), sizes.sum())
 
 
 def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
     """Estimate the location of values of one session, as `estimate_cell` does."""
     return estimate_cell({0: values}, level)
-
-
-def estimate_cells(values: pd.Series, groups: pd.Series, sessions: pd.Series | None = None) -> pd.DataFrame:
-    """Estimate each group of values as `estimate_cell` does.
-
-    Returns
-    -------
-    DataFrame
-        A row for each group, with `value`, `low` and `high`; NaN if there is no interval.
-    """
-    by_group: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    days = np.zeros(len(values)) if sessions is None else sessions
-    for group, session, value in zip(groups, days, values, strict=True):
-        by_group[group][session].append(value)
-    found = [estimate_cell(by_group[group]) for group in sorted(by_group)]
-    frame = pd.DataFrame([(one.value, one.low, one.high) for one in found], sorted(by_group), ["value", "low", "high"])
-    return frame.astype(float)
 
 
 def estimate_ratio(
@@ -157,17 +140,12 @@ def estimate_ratio(
         `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
     shared = [session for session in base if session in row and one_machine]
-    ends = [[np.log(one[session]) for session in shared or one] for one in (base, row)]
-    m, n = (np.array([len(one) for one in end]) for end in ends)
-    if shared:
-        weight = m * n / (m + n)
-        weights = [weight / weight.sum()] * 2
-    else:
-        weights = [m / m.sum(), n / n.sum()]
-    one, other = (_pool(end, weight) for end, weight in zip(ends, weights, strict=True))
-    found = _Mean(one.mean - other.mean, one.variance + other.variance, _welch([one, other]))
-    between = 0.0 if shared else _between(ends, level)
-    ratio = _interval(found, level, between, min(m.sum(), n.sum()))
+    sides = [[np.log(side[session]) for session in shared or side] for side in (base, row)]
+    m, n = map(_sizes, sides)
+    weights = [m * n / (m + n)] * 2 if shared else [m, n]
+    difference = _difference(*map(_pool, sides, weights))
+    between = 0.0 if shared else _between(sides, level)
+    ratio = _interval(difference, level, between, min(m.sum(), n.sum()))
     if shared and ratio.margin is None and len(base.keys() | row.keys()) > 1:
         return estimate_ratio(base, row, level, one_machine=False)
     return ratio, bool(shared)
@@ -195,12 +173,11 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     Liang and Zeger, Longitudinal data analysis using generalized linear models, Biometrika 73 (1986), for the variance
     over clusters.
     """
-    sums = [_sum(groups) for groups in (parts, over) if groups]
-    value = sums[0][0] / (sums[1][0] if over else 1.0)
-    means = [mean for _, groups in sums for mean in groups]
+    logarithm = _log_of_sum(parts)
+    if over:
+        logarithm = _difference(logarithm, _log_of_sum(over))
     fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
-    variance = sum(one.variance for one in means)
-    return _interval(_Mean(math.log(value), variance, _welch(means)), level, 0.0, fewest)
+    return _interval(logarithm, level, 0.0, fewest)
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
@@ -225,20 +202,23 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     Estimate
         There is no interval if one of the ratios has none.
     """
-    v = np.array([one.value for one in values])
-    mean = float(np.exp(np.log(v).mean()) if kind == "geometric" else v.mean())
-    if any(one.low is None for one in values):
+    v = np.array([ratio.value for ratio in values])
+    if kind == "geometric":
+        mean, weights = float(np.exp(np.log(v).mean())), 1 / len(v)
+    else:
+        mean, weights = float(v.mean()), v / v.sum()
+    if any(ratio.low is None for ratio in values):
         return Estimate(mean)
-    weights = np.full(len(v), 1 / len(v)) if kind == "geometric" else v / v.sum()
-    half = np.log(np.array([(one.high or math.nan) / (one.low or math.nan) for one in values])) / 2
-    return Estimate(mean, *(mean * math.exp(sign * float(np.linalg.norm(weights * half))) for sign in (-1, 1)))
+    lows, highs = np.array([(ratio.low, ratio.high) for ratio in values], dtype=float).T
+    half = float(np.linalg.norm(weights * np.log(highs / lows) / 2))
+    return Estimate(mean, mean * math.exp(-half), mean * math.exp(half))
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:
     """Widen the interval of an estimate by the spread between the sessions of these cells."""
     if estimate.low is None or estimate.high is None:
         return estimate
-    between = _between([[np.log(one) for one in cell.values()] for cell in cells], level)
+    between = _between([[np.log(seconds) for seconds in cell.values()] for cell in cells], level)
     low, high = (math.hypot(math.log(end / estimate.value), between) for end in (estimate.low, estimate.high))
     return Estimate(estimate.value, estimate.value * math.exp(-low), estimate.value * math.exp(high))
 
@@ -246,13 +226,14 @@ def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) ->
 def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
     """Return what is missing for an interval of ±10 %, or "". `failures` are the reasons of rounds without a time."""
     if estimate.margin is None:
-        clean = "1 clean round" if rounds == 1 else f"{rounds} clean rounds"
-        return "; ".join([f"{clean}; an interval needs {FEWEST_ROUNDS}", *failures])
+        return "; ".join([f"{counted(rounds, 'clean round')}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
-    count, what = (sessions, "session") if sessions > 1 else (rounds, "round")
-    more = rounds_missing(estimate, count)
-    return f"about {more} more {what}{'s' if more > 1 else ''} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
+    if sessions > 1:
+        more = counted(rounds_missing(estimate, sessions), "more session")
+    else:
+        more = counted(rounds_missing(estimate, rounds), "more round")
+    return f"about {more} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
 
 
 def rounds_missing(estimate: Estimate, rounds: int) -> int:
@@ -266,10 +247,10 @@ def level_among(rivals: int) -> float:
     A row is falsely called slower only if another rival beats it by luck. Each other rival does so with a probability
     of at most (1 - confidence) / 2, and any rival with at most their sum (Bonferroni's inequality).
     """
-    return 1 - (1 - RATIO_LEVEL) * min(1.0, 2 / max(1, rivals - 1))
+    return level_of_each((rivals - 1) / 2)
 
 
-def level_of_each(tests: int) -> float:
+def level_of_each(tests: float) -> float:
     """Return a confidence for each of several intervals: at most 5 % of reports have one that misses the truth.
 
     By Bonferroni's inequality, the confidence is 1 - (1 - `RATIO_LEVEL`) / `tests`.
@@ -286,77 +267,95 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
     return ("slower", "") if estimate.is_below(1) else ("indistinguishable", "the interval includes 1")
 
 
-def _trimmed_mean(logs: np.ndarray) -> _Mean:
-    """Return the mean without an eighth from each end, and its variance from the winsorised variance (Yuen 1974)."""
+def _sizes(sessions: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the number of rounds of each session."""
+    return np.array([len(logs) for logs in sessions])
+
+
+def _trim(logs: np.ndarray) -> tuple[float, float, int]:
+    """Return the mean without an eighth from each end, and the variance of a round, times its degrees of freedom.
+
+    The variance follows from the winsorised variance (Yuen 1974). The third number is its degrees of freedom, 0 for a
+    single round.
+    """
     x, n = np.sort(logs), len(logs)
-    if n < 2:
-        return _Mean(float(x.mean()), math.nan, math.nan)
     cut = n // TRIM
-    left = n - 2 * cut
-    winsorised = np.clip(x, x[cut], x[n - cut - 1])
-    variance = winsorised.var(ddof=1) * (n - 1) / (left * (left - 1))
-    return _Mean(float(x[cut : n - cut].mean()), float(variance), left - 1)
+    middle = x[cut : n - cut]
+    winsorised = np.clip(x, middle[0], middle[-1])
+    return middle.mean(), n**2 * winsorised.var() / len(middle), len(middle) - 1
 
 
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
     """Return the weighted mean over sessions; its variance is from the spread of rounds within each session."""
-    found = [_trimmed_mean(one) for one in sessions]
-    means, variances, freedoms = (np.array(column) for column in zip(*found, strict=True))
-    sizes = np.array([len(one) for one in sessions])
-    has_spread = sizes > 1  # a session of one round has no spread of its own
-    if not has_spread.any():
-        return _Mean(float(weights @ means), math.nan, math.nan)
-    freedom = freedoms[has_spread].sum()
-    spread = (freedoms * sizes * variances)[has_spread].sum() / freedom
-    return _Mean(float(weights @ means), float((weights**2 / sizes).sum() * spread), float(freedom))
+    means, squares, freedoms = np.array([_trim(logs) for logs in sessions]).T
+    shares = weights / weights.sum()
+    mean, freedom = float(shares @ means), float(freedoms.sum())
+    if not freedom:
+        return _Mean(mean, math.nan, math.nan)
+    return _Mean(mean, float((shares**2 / _sizes(sessions)).sum() * squares.sum() / freedom), freedom)
 
 
-def _welch(means: Sequence[_Mean]) -> float:
-    """Return the degrees of freedom of the variance of a sum or difference of means (Welch 1947)."""
-    squares = sum(one.variance**2 / one.freedom for one in means)
-    return sum(one.variance for one in means) ** 2 / squares if squares else min(one.freedom for one in means)
+def _difference(minuend: _Mean, subtrahend: _Mean) -> _Mean:
+    return _Mean(minuend.mean - subtrahend.mean, *_add_variances([minuend, subtrahend]))
+
+
+def _add_variances(means: Sequence[_Mean]) -> tuple[float, float]:
+    """Return the variance of a sum or difference of means, and its degrees of freedom (Welch 1947)."""
+    variance = sum(mean.variance for mean in means)
+    squares = sum(mean.variance**2 / mean.freedom for mean in means)
+    return variance, variance**2 / squares if squares else min(mean.freedom for mean in means)
 
 
 def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
     """Return the half-width due to the spread between sessions, 0 for one session; a cell is a list of sessions."""
     if sum(map(len, cells)) == 1:
         return 0.0
-    squares, freedom, share = 0.0, SESSION_FREEDOM, 0.0
+    squares, freedom, share = SESSION_FREEDOM * SESSION_SPREAD**2, SESSION_FREEDOM, 0.0
     for sessions in cells:
-        means = np.array([one.mean() for one in sessions])
-        sizes = np.array([len(one) for one in sessions])
-        squares += float(((means - means.mean()) ** 2).sum())
+        means, sizes = np.array([logs.mean() for logs in sessions]), _sizes(sessions)
+        squares += len(means) * float(means.var())
         freedom += len(means) - 1
         share += float((sizes**2).sum() / sizes.sum() ** 2)
-    spread = (SESSION_FREEDOM * SESSION_SPREAD**2 + squares) / freedom
-    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(share * spread)
+    return _half_width(_Mean(0.0, share * squares / freedom, freedom), level)
 
 
-def _interval(found: _Mean, level: float, between: float, rounds: int) -> Estimate:
-    value = math.exp(found.mean)
-    if rounds < FEWEST_ROUNDS or math.isnan(found.variance):
+def _half_width(mean: _Mean, level: float) -> float:
+    """Return the half-width of a mean's interval, by Student's t."""
+    return float(stdtrit(mean.freedom, (1 + level) / 2)) * math.sqrt(mean.variance)
+
+
+def _interval(mean: _Mean, level: float, between: float, rounds: int) -> Estimate:
+    value = math.exp(mean.mean)
+    if rounds < FEWEST_ROUNDS or math.isnan(mean.variance):
         return Estimate(value)
-    half = math.hypot(float(stdtrit(found.freedom, (1 + level) / 2)) * math.sqrt(found.variance), between)
-    return Estimate(value, math.exp(found.mean - half), math.exp(found.mean + half))
+    half = math.hypot(_half_width(mean, level), between)
+    return Estimate(value, math.exp(mean.mean - half), math.exp(mean.mean + half))
 
 
-def _sum(groups: Sequence[Rounds]) -> tuple[float, list[_Mean]]:
-    """Return the sum of all cells' locations, and for each group its share of the sum, with the share's variance.
+def _log_of_sum(groups: Sequence[Rounds]) -> _Mean:
+    """Return the logarithm of the sum of all cells' locations; groups are independent."""
+    sums = [_sum(group) for group in groups]
+    total = sum(mean.mean for mean in sums)
+    variance, freedom = _add_variances(sums)
+    return _Mean(math.log(total), variance / total**2, freedom)
 
-    With n the rounds of a cell, w the cell's share of the sum, and d the logarithm of a round minus the cell's mean, a
-    group of R rounds has the variance R / (R - 1) sum over rounds of (sum over cells of w d / n)^2.
+
+def _sum(group: Rounds) -> _Mean:
+    """Return the sum of the locations of the cells of a group.
+
+    With n the rounds of a cell, v its location, and d the logarithm of a round minus the cell's mean, a group of R
+    rounds has the variance R / (R - 1) sum over rounds of (sum over cells of v d / n)^2.
     """
-    values = [{name: estimate_values([*cell.values()]).value for name, cell in group.items()} for group in groups]
-    total = sum(sum(group.values()) for group in values)
-    means = []
-    for group, locations in zip(groups, values, strict=True):
-        off: dict[Any, float] = defaultdict(float)
-        for name, cell in group.items():
-            logs = np.log([*cell.values()])
-            for number, one in zip(cell, logs - logs.mean(), strict=True):
-                off[number] += locations[name] / total * one / len(cell)
-        fewest = min(map(len, group.values()))
-        freedom = fewest - 1 if fewest > 1 else math.nan
-        variance = len(off) / (len(off) - 1) * sum(one**2 for one in off.values()) if fewest > 1 else math.nan
-        means.append(_Mean(sum(locations.values()) / total, variance, freedom))
-    return total, means
+    total = 0.0
+    off: dict[Any, float] = defaultdict(float)
+    for cell in group.values():
+        location = estimate_values([*cell.values()]).value
+        total += location
+        logs = np.log([*cell.values()])
+        for process, deviation in zip(cell, logs - logs.mean(), strict=True):
+            off[process] += location * deviation / len(cell)
+    freedom = min(map(len, group.values())) - 1
+    if not freedom:
+        return _Mean(total, math.nan, math.nan)
+    variance = len(off) / (len(off) - 1) * sum(deviation**2 for deviation in off.values())
+    return _Mean(total, variance, freedom)
