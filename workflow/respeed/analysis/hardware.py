@@ -1,9 +1,8 @@
 """The facts of each machine, from its description and its records: facts.csv."""
 
-import functools
-import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -12,7 +11,8 @@ from respeed.analysis.cells import tell_apart
 from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
-from respeed.records import Description, Record
+from respeed.records import Accelerator, Description, Record
+from respeed.text import counted, is_known
 
 # Facts that may change from round to round on the same machine.
 OF_ROUNDS = {
@@ -35,133 +35,139 @@ def describe_machine(
     """Return a machine's rows of facts.csv; without records, from the machine's description alone.
 
     `records` are in order of time, and `rounds` are made from them. A fact that differs between processes is shown with
-    all its values.
+    all its values. A fact without a value has no row.
     """
     facts = [record.start.machine.model_dump() for record in records]
     facts = facts or ([description.hardware.model_dump()] if description else [])
     hardware = facts[-1]
-    shown = {fact: SEPARATOR.join(_values(fact, facts)) for fact in (*FIELDS, *OF_ROUNDS)}
-    versions: dict[str, dict[str, None]] = defaultdict(dict)
-    for record in records:
-        for name, number in record.start.versions.items():
-            versions[name][number] = None
-    numbers = {name: ", ".join(found) for name, found in versions.items()}
-    libraries, fused, plain = _libraries(records), _between_products(records), _plain_steps(records)
+    values = {fact: _join(_show(fact, known[fact]) for known in facts) for fact in (*FIELDS, *OF_ROUNDS)}
+    values["usable_cores"] += f" of {hardware['logical_cpus'] or UNKNOWN} logical CPUs"
+    summary = [hardware["cpu"], counted(hardware["usable_cores"], "core"), *hardware["accelerators"]]
+    versions = pd.DataFrame([record.start.versions for record in records])
     days = sorted(record.start.started[:10] for record in records)
-    blocks, discarded = int(rounds["blocks"].sum()), int(rounds["discarded"].sum())
+    discarded = f"{rounds['blocks'].sum()}, of which {rounds['discarded'].sum()} discarded"
     causes = sum(rounds["cause_counts"], Counter[str]())
-    why = f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})" if causes else ""
-    shown["usable_cores"] += f" of {hardware['logical_cpus'] or UNKNOWN} logical CPUs"
-    cores = hardware["usable_cores"]
-    summary = [hardware["cpu"], f"{cores} core{'s' * (cores != 1)}", *hardware["accelerators"]]
+    if causes:
+        discarded += f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})"
     parts: dict[str, dict[str, str]] = {
         "summary": {"": ", ".join(filter(None, summary))},
-        "hardware": {name: shown[fact] for fact, name in FIELDS.items()},
+        "hardware": {name: values[fact] for fact, name in FIELDS.items()},
         "rounds": {
-            **{name: shown[fact] for fact, name in OF_ROUNDS.items()},
-            **({"devices": SEPARATOR.join(devices)} if (devices := _devices(records)) else {}),
-            **({"steps without graphs": SEPARATOR.join(plain)} if plain else {}),
-            **({"between products": SEPARATOR.join(fused)} if fused else {}),
-            **({"clocks under load": SEPARATOR.join(clocks)} if (clocks := _clocks(records)) else {}),
+            **{name: values[fact] for fact, name in OF_ROUNDS.items()},
+            "devices": _join(_devices(records)),
+            "steps without graphs": _join(_plain_steps(records)),
+            "between products": _join(_between_products(records)),
+            "clocks under load": _join(_clocks(records)),
         },
-        "software": numbers | ({"libraries": ", ".join(libraries)} if libraries else {}),
+        "software": {
+            **{str(name): _join(numbers.dropna(), ", ") for name, numbers in versions.items()},
+            "libraries": _join(_libraries(records), ", "),
+        },
         "measured": {
-            "measured": f"{' to '.join(dict.fromkeys([days[0], days[-1]]))} (UTC)" if days else "nothing yet",
+            "measured": f"{_join([days[0], days[-1]], ' to ')} (UTC)" if days else "nothing yet",
             "processes": str(len(records)),
-            "timed blocks": f"{blocks}, of which {discarded} discarded{why}",
+            "timed blocks": discarded,
             "source": ", ".join(sorted({record.start.commit for record in records})) or "–",
             "seed": ", ".join(map(str, sorted({record.start.seed for record in records}))) or "–",
-            **({"price": _say_price(price)} if price else {}),
+            "price": _say_price(price) if price else "",
         },
         "profiles": _profiles(records),
     }
     return [
         {"machine": machine, "part": part, "fact": name, "value": value}
-        for part, mine in parts.items()
-        for name, value in mine.items()
+        for part, known in parts.items()
+        for name, value in known.items()
+        if value
     ]
+
+
+def _join(texts: Iterable[str], separator: str = SEPARATOR) -> str:
+    """Return the distinct texts, in order, as one text."""
+    return separator.join(dict.fromkeys(texts))
 
 
 def _say_price(price: Price) -> str:
     return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
 
 
-def _values(fact: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct values of a fact, as texts.
+def _show(fact: str, value: Any) -> str:
+    """Return a value of a fact as text.
 
     Values with the same text count as one: the memory that the kernel reports differs by some bytes from boot to boot.
     """
-    absent = UNKNOWN if fact in FIELDS else "none"
-    show = "{:g} CPUs".format if fact == "cpu_quota" else functools.partial(show_field, fact)
-    return list(dict.fromkeys(absent if one[fact] is None else show(one[fact]) for one in facts))
+    if value is None:
+        return UNKNOWN if fact in FIELDS else "none"
+    return f"{value:g} CPUs" if fact == "cpu_quota" else show_field(fact, value)
 
 
 def _libraries(records: Iterable[Record]) -> list[str]:
     """Return the libraries that multiplied or shared work among threads, such as openblas 0.3.30 (SkylakeX)."""
-    found = set()
+    names = set()
+    for library in chain.from_iterable(record.start.libraries for record in records):
+        kernel = f"({library.architecture})" if library.architecture else ""
+        names.add(" ".join(filter(None, (library.internal_api or "unknown", library.version, kernel))))
+    return sorted(names)
+
+
+def _devices(records: Iterable[Record]) -> Iterator[str]:
+    """Yield each device's multiprocessors, power limit and driver, as found when a process started."""
     for record in records:
-        for library in record.start.libraries:
-            kernel = f"({library.architecture})" if library.architecture else ""
-            named = (library.internal_api or "unknown", library.version, kernel)
-            found.add(" ".join(filter(None, named)))
-    return sorted(found)
-
-
-def _devices(records: Iterable[Record]) -> list[str]:
-    """Return each device's multiprocessors, power limit and driver, as found when a process started."""
-    found: dict[str, None] = {}
-    for device, torch in ((record.start.accelerator, record.start.backend) for record in records):
-        texts = [f"{torch.multiprocessors} multiprocessors"] if torch and torch.multiprocessors else []
-        if device and device.power_limit_watts:
-            usual = device.default_power_limit_watts
-            by_default = f" ({usual:g} W by default)" if usual and usual != device.power_limit_watts else ""
-            texts.append(f"power limit {device.power_limit_watts:g} W{by_default}")
-        texts += [f"driver {device.driver}"] if device and device.driver else []
-        name = (device and device.name) or (torch and torch.accelerator)
-        found |= {f"{name}: {', '.join(texts)}": None} if texts else {}
-    return list(found)
+        device, backend = record.start.accelerator or Accelerator(), record.start.backend
+        limit, usual = device.power_limit_watts, device.default_power_limit_watts
+        texts = []
+        if backend and backend.multiprocessors:
+            texts.append(f"{backend.multiprocessors} multiprocessors")
+        if limit:
+            by_default = f" ({usual:g} W by default)" if usual and usual != limit else ""
+            texts.append(f"power limit {limit:g} W{by_default}")
+        if device.driver:
+            texts.append(f"driver {device.driver}")
+        if texts:
+            yield f"{device.name or (backend and backend.accelerator)}: {', '.join(texts)}"
 
 
 def _plain_steps(records: Iterable[Record]) -> list[str]:
     """Return the cases whose steps could not be captured as a graph and ran operation by operation, with the reason."""
-    cases: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    cases: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
         for result in record.results:
-            if why := result.graphs:
-                sizes = " x ".join(str(one) for one in result.parameters.values() if isinstance(one, int))
-                cases[record.start.profile.label, why][f"{result.workload} {sizes}".strip()] = None
-    return [f"{label}, {', '.join(found)}: {why}" for (label, why), found in cases.items()]
+            if result.graphs:
+                sizes = " x ".join(str(size) for size in result.parameters.values() if isinstance(size, int))
+                cases[record.start.profile.label, result.graphs].append(f"{result.workload} {sizes}".strip())
+    return [f"{label}, {_join(names, ', ')}: {why}" for (label, why), names in cases.items()]
 
 
-def _between_products(records: Iterable[Record]) -> list[str]:
-    """Return, for each row on a device, the compiler that fused the work between matrix products, or why none did."""
-    found: dict[str, None] = {}
+def _between_products(records: Iterable[Record]) -> Iterator[str]:
+    """Yield, for each row on a device, the compiler that fused the work between matrix products, or why none did."""
     for record in records:
         fused_by = record.start.backend and record.start.backend.elementwise
         if fused_by and fused_by != "torch":  # where nothing could be fused, there is nothing to say
-            found[f"{record.start.profile.label}: {fused_by}"] = None
-    return list(found)
+            yield f"{record.start.profile.label}: {fused_by}"
 
 
-def _clocks(records: Iterable[Record]) -> list[str]:
-    """Return each device row's clock, why it was not higher, and the highest power and temperature, after blocks."""
+def _clocks(records: Iterable[Record]) -> Iterator[str]:
+    """Yield each device row's clock, why it was not higher, and the highest power and temperature, after blocks."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for record in records:
-        blocks = (block for result in record.results for block in result.blocks)
-        rows[record.start.profile.label] += [block.device[-1] for block in blocks if block.device]
-    lines = []
+        for result in record.results:
+            rows[record.start.profile.label] += [block.device[-1] for block in result.blocks if block.device]
     for label, readings in rows.items():
-        clocks, highest, watts, celsius = (
-            [one[fact] for one in readings if fact in one] for fact in ("sm_mhz", "highest_sm_mhz", "watts", "celsius")
-        )
-        of = f" of {max(highest):,.0f}" if highest else ""
-        ran = [f"ran at {statistics.median(clocks):,.0f}{of} MHz (lowest {min(clocks):,.0f})"] if clocks else []
-        seen = {why: sum(bool(reasons_of(one) & bits) for one in readings) for bits, why in REASONS.items()}
-        why = ", ".join(f"{name} after {count} of {len(readings)} blocks" for name, count in seen.items() if count)
-        most = [f"at most {max(found):,.0f} {unit}" for found, unit in ((watts, "W"), (celsius, "°C")) if found]
-        if text := ", ".join([*ran, *most]):
-            lines.append(f"{label} {text}{f': {why}' if why else ''}")
-    return lines
+        frame = pd.DataFrame(readings, columns=["sm_mhz", "highest_sm_mhz", "watts", "celsius"], dtype=float)
+        clocks, highest = frame["sm_mhz"], frame.max()
+        texts = []
+        if is_known(highest["sm_mhz"]):
+            of = f" of {highest['highest_sm_mhz']:,.0f}" if is_known(highest["highest_sm_mhz"]) else ""
+            texts.append(f"ran at {clocks.median():,.0f}{of} MHz (lowest {clocks.min():,.0f})")
+        for fact, unit in (("watts", "W"), ("celsius", "°C")):
+            if is_known(highest[fact]):
+                texts.append(f"at most {highest[fact]:,.0f} {unit}")
+        whys = []
+        for bits, why in REASONS.items():
+            count = sum(bool(reasons_of(reading) & bits) for reading in readings)
+            if count:
+                whys.append(f"{why} after {count} of {len(readings)} blocks")
+        if texts:
+            yield ": ".join(filter(None, [f"{label} {', '.join(texts)}", ", ".join(whys)]))
 
 
 def _profiles(records: Iterable[Record]) -> dict[str, str]:
@@ -174,21 +180,22 @@ def _profiles(records: Iterable[Record]) -> dict[str, str]:
     for record in records:
         if record.start.backend:
             by_profile[record.profile].append(record)
-    labels = tell_apart({name: mine[-1].start.profile.label for name, mine in by_profile.items()})
-    found = {}
-    for name, mine in sorted(by_profile.items()):
-        backends = [one.start.backend for one in mine if one.start.backend]
-        results = [result for one in mine for result in one.results]
-        ran = {block.threads_ran for result in results for block in result.blocks if block.threads_ran is not None}
-        errors = [error for result in results for error in result.errors.values() if error is not None]
-        libraries = (" ".join(filter(None, (one.library, one.version))) for one in backends)
-        kernels = (one.kernel or one.accelerator or "" for one in backends)
+    labels = tell_apart({name: turns[-1].start.profile.label for name, turns in by_profile.items()})
+    software = {}
+    for name, turns in sorted(by_profile.items()):
+        start = turns[-1].start
+        backends = [turn.start.backend for turn in turns if turn.start.backend]
+        results = list(chain.from_iterable(turn.results for turn in turns))
+        blocks = chain.from_iterable(result.blocks for result in results)
+        ran = sorted({block.threads_ran for block in blocks if block.threads_ran is not None})
+        errors = chain.from_iterable(result.errors.values() for result in results)
+        error = max((error for error in errors if error is not None), default=None)
         texts = [
-            " or ".join(dict.fromkeys(libraries)),
-            " or ".join(dict.fromkeys(kernels)),
-            f"threads: {mine[-1].start.threads} asked, {' or '.join(map(str, sorted(ran))) or 'not seen'} ran",
-            mine[-1].start.profile.precision,
-            f"largest error {max(errors):.0e}" if errors else "",
+            _join((" ".join(filter(None, (backend.library, backend.version))) for backend in backends), " or "),
+            _join((backend.kernel or backend.accelerator or "" for backend in backends), " or "),
+            f"threads: {start.threads} asked, {' or '.join(map(str, ran)) or 'not seen'} ran",
+            start.profile.precision,
+            "" if error is None else f"largest error {error:.0e}",
         ]
-        found[labels[name]] = ", ".join(filter(None, texts))
-    return found
+        software[labels[name]] = ", ".join(filter(None, texts))
+    return software
