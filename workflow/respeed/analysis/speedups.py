@@ -8,7 +8,6 @@
     cells.csv      one more case, the total, for each table whose cases add up
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -32,11 +31,12 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.model import Paper
+from respeed.model import Experiment, Paper
 
 CASE = ["paper", "experiment", "case"]
 COLUMN = ["machine", *CASE]
 BASE = ("base_machine", "base_algorithm", "base_profile")
+RATIO = ("speedup", "speedup_low", "speedup_high", "confidence", "verdict", "reason", "together")
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
 
@@ -73,8 +73,7 @@ class Samples:
         Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
         """
         if key_of(cell) in self._parts:
-            over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
-            return self.sum(over, parts, confidence)
+            return self.sum(self._parts[key_of(base)], self._parts[key_of(cell)], confidence)
         is_one = base.machine == cell.machine
         return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
 
@@ -88,23 +87,21 @@ class Samples:
     ) -> tuple[Estimate, bool]:
         """Estimate the seconds of `cells` together, divided by the seconds of the cells `over` if there are any.
 
-        Return also whether all rounds are from one session or, with `over`, whether both sides share a session. If not,
-        the interval covers the spread between sessions.
+        All of `cells` are on one row, and so are all of `over`. Return also whether all rounds are from one session or,
+        with `over`, whether both sides share a session. If not, the interval covers the spread between sessions.
         """
-        found = estimate_sum(self._together(cells), self._together(over), confidence)
-        days = [max(map(self.by_session, some), key=len) for some in (cells, over) if some]
-        is_within = bool(days[0].keys() & days[1].keys()) if over else len(days[0]) == 1
-        return (found if is_within else add_sessions(found, days, confidence)), is_within
+        total = estimate_sum([self._by_case(cells)], [self._by_case(over)] if over else [], confidence)
+        longest = [max(map(self.by_session, side), key=len) for side in (cells, over) if side]
+        is_within = bool(longest[0].keys() & longest[1].keys()) if over else len(longest[0]) == 1
+        return total if is_within else add_sessions(total, longest, confidence), is_within
 
-    def _together(self, cells: Iterable[Any]) -> list[dict[str, dict[str, float]]]:
-        """Return, for each row, the seconds by cell and process: the processes of a row measure all its cells."""
-        groups: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
+    def _by_case(self, cells: Iterable[Any]) -> dict[str, dict[str, float]]:
+        """Return the seconds of cells of one row, by case and process: the processes of a row measure all its cells."""
+        seconds = {}
         for cell in cells:
             means = self._by_process[key_of(cell)]
-            groups[cell.profile][f"{cell.experiment}/{cell.case}"] = {
-                process: cell.steps * mean for process, mean in means.items()
-            }
-        return list(groups.values())
+            seconds[cell.case] = {process: cell.steps * mean for process, mean in means.items()}
+        return seconds
 
 
 def times_the_work(base: Any, cell: Any) -> float:
@@ -119,36 +116,11 @@ def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper
     """
     totals = []
     for paper in papers.values():
-        for experiment in (one for one in paper.experiments.values() if one.total):
-            mine = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
-            name = experiment.total_case
-            for _, column in mine.groupby(["machine", "profile"], sort=False):
-                parts = list(rows_of(column))
-                total = {
-                    **{key: getattr(parts[0], key) for key in _OF_A_ROW},
-                    **{key: column[key].sum(min_count=1) for key in _ADDED},
-                    **published_beside(paper, experiment.name, name, parts[0].architecture, parts[0].algorithm),
-                    "case": name,
-                    "work": experiment.total,
-                    "steps": 1.0,
-                    "rounds": int(column["rounds"].min()),
-                    "sessions": int(column["sessions"].max()),
-                    "error": column["error"].max(),
-                }
-                missing = [part for part in parts if not part.seconds]
-                whys = {part.reason for part in missing}
-                if absent := set(experiment.case_names()) - {name, *column["case"]}:
-                    total |= {"status": "not-run", "reason": f"{min(absent)}: cannot run on this row"}
-                elif missing:
-                    which = "" if len(missing) == len(parts) and len(whys) == 1 else f"{missing[0].case}: "
-                    total |= {"status": missing[0].status, "reason": f"{which}{missing[0].reason}"}
-                else:
-                    estimate = samples.total(_total_key(total), parts)
-                    why = what_is_missing(estimate, total["rounds"])
-                    total |= estimate.columns("seconds") | {"status": "wide" if why else "settled", "reason": why}
-                    total["gflops"] = total["flops"] / estimate.value / 1e9
-                    total["peak_share"] = total["gflops"] / (total["peak_gflops"] or math.nan)
-                totals.append(total)
+        for experiment in paper.experiments.values():
+            of_table = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
+            if experiment.total:
+                for _, parts in of_table.groupby(["machine", "profile"], sort=False):
+                    totals.append(_add_up(parts, samples, paper, experiment))
     return pd.concat([cells, make_frame(totals, "cells")], ignore_index=True) if totals else cells
 
 
@@ -159,8 +131,40 @@ _OF_A_ROW = [
 _ADDED = ["seconds_median", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
 
 
-def _total_key(total: Mapping[str, Any]) -> CellKey:
-    return CellKey(*(str(total[name]) for name in CELL))
+def _add_up(column: pd.DataFrame, samples: Samples, paper: Paper, experiment: Experiment) -> dict[str, Any]:
+    """Return the total of the cells of one row in a table, as a cell."""
+    parts = list(rows_of(column))
+    first, name = parts[0], experiment.total_case
+    total = {
+        **column.iloc[0][_OF_A_ROW],
+        **column[_ADDED].sum(min_count=1),
+        **published_beside(paper, experiment.name, name, first.architecture, first.algorithm),
+        "case": name,
+        "work": experiment.total,
+        "steps": 1.0,
+        "rounds": column["rounds"].min(),
+        "sessions": column["sessions"].max(),
+        "error": column["error"].max(),
+    }
+    missing = [part for part in parts if not part.seconds]
+    absent = set(experiment.case_names()) - {name, *column["case"]}
+    if absent:
+        return total | {"status": "not-run", "reason": f"{min(absent)}: cannot run on this row"}
+    if missing:
+        is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
+        reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
+        return total | {"status": missing[0].status, "reason": reason}
+    seconds = samples.total(key_of(first)._replace(case=name), parts)
+    why = what_is_missing(seconds, total["rounds"])
+    gflops = total["flops"] / seconds.value / 1e9
+    return {
+        **total,
+        **seconds.columns("seconds"),
+        "status": "wide" if why else "settled",
+        "reason": why,
+        "gflops": gflops,
+        "peak_share": gflops / total["peak_gflops"],
+    }
 
 
 def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
@@ -180,12 +184,12 @@ def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be
     base = cells[by].join(best.rename("base"), on=by)["base"]
     is_rival = may_be_base & (cells["seconds"] <= RIVAL * base.map(cells["seconds"]))
     rivals = is_rival.groupby([cells[name] for name in by]).transform("sum")
-    rows, found = dict(zip(cells.index, rows_of(cells), strict=True)), []
+    rows = dict(zip(cells.index, rows_of(cells), strict=True))
+    compared = []
     for row, other, rival, count in zip(rows.values(), base, is_rival, rivals, strict=True):
         confidence = level_among(count) if rival else RATIO_LEVEL
-        found.append(_compare(row, rows.get(other), samples, confidence))
-    names = [*BASE, "speedup", "speedup_low", "speedup_high", "confidence", "verdict", "reason", "together"]
-    return pd.DataFrame(found, cells.index, names)
+        compared.append(_compare(row, rows.get(other), samples, confidence))
+    return pd.DataFrame(compared, cells.index, [*BASE, *RATIO])
 
 
 def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[str, Any]:
@@ -196,7 +200,9 @@ def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[s
         ratio, together = samples.ratio(base, row, confidence)
         verdict, reason = verdict_of(ratio)
     return {
-        **{name: getattr(base, name.removeprefix("base_")) for name in BASE},
+        "base_machine": base.machine,
+        "base_algorithm": base.algorithm,
+        "base_profile": base.profile,
         **ratio.columns("speedup"),
         "confidence": confidence,
         "verdict": verdict,
@@ -220,15 +226,13 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
     """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
     compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    columns = ["published", "published_precisions"]
-    compared[columns] = pd.DataFrame(published, compared.index, columns)
-    without = compared["verdict"] == "none"
-    compared["reason"] = compared["reason"].mask(without, cells["reason"].where(cells["seconds"].isna(), NO_BASE))
-    says = [
-        "; ".join(filter(None, [reason, "" if together else OTHER_SESSION]))
-        for reason, together in zip(compared["reason"], compared["together"], strict=True)
-    ]
-    return apply_dtypes(compared.assign(reason=says), "speedups")
+    compared[["published", "published_precisions"]] = published
+    reason = compared["reason"].mask(
+        compared["verdict"] == "none", cells["reason"].where(cells["seconds"].isna(), NO_BASE)
+    )
+    other_session = (reason + "; ").where(reason != "", "") + OTHER_SESSION
+    compared["reason"] = reason.where(compared["together"], other_session)
+    return apply_dtypes(compared, "speedups")
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
@@ -238,9 +242,9 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     the fastest CPU row. Return None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
-    made = paper.speedup(experiment, case, row, over)
     printed = paper.printed_speedup(experiment, case, row)
-    return made or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
+    from_numbers = paper.speedup(experiment, case, row, over)
+    return from_numbers or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
@@ -250,8 +254,8 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
-    found = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
-    value = next((one for one in found if one), None)
+    speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
+    value = next(filter(None, speedups), None)
     base = paper.fastest(cell.experiment, cell.case, paper.cpu_rows)
     if not (cell.published_row and base):
         return value, ""
