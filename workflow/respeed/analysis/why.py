@@ -21,7 +21,8 @@ language and precision.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -30,7 +31,8 @@ import pandas as pd
 from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.speedups import COLUMN, Samples
+from respeed.analysis.rounds import CellKey, key_of
+from respeed.analysis.speedups import Samples
 from respeed.model import Experiment, Paper
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -41,7 +43,7 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "the paper's GPU"),
     "gpu over their gpu": ("GPU here", "the paper's GPU"),
 }
-_row = attrgetter(*COLUMN, "profile")
+NO_WORK = "no FLOP count, so no share of a peak is known"
 
 
 def _fastest(cells: Iterable[Any]) -> Any:
@@ -63,31 +65,28 @@ def make_why(
     cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper]
 ) -> pd.DataFrame:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
-    measured: dict[tuple[str, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     for cell in rows_of(cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]):
-        measured[cell.paper, cell.experiment, cell.case][cell.machine].append(cell)
-    over_cpu = {(*_row(row), row.algorithm): row for row in rows_of(speedups)}
-    found: list[dict[str, Any]] = []
+        measured[cell.paper, cell.experiment, cell.case].append(cell)
+    over_cpu = {key_of(row): row for row in rows_of(speedups)}
+    rows: list[dict[str, Any]] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names() if paper.prints(experiment.name) else ():
-                machines = measured[paper.name, experiment.name, case]
-                every = [] if experiment.algorithms else [cell for mine in machines.values() for cell in mine]
-                work, traffic = (
-                    next((amount for cell in every if (amount := getattr(cell, name))), None)
-                    for name in ("flops", "traffic_bytes")
-                )
-                cpu, gpu = (
-                    _printed(paper, experiment.name, case, rows, work, traffic)
-                    for rows in (paper.cpu_rows, paper.device_rows)
-                )
-                rows = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
-                for mine in machines.values():
-                    rows += _over_our_cpu(paper, experiment, mine, over_cpu, samples)
-                    rows += _over_theirs(experiment, mine, cpu, gpu)
-                place = {"paper": paper.name, "experiment": experiment.name, "case": case, "work": work}
-                found += [place | row for row in rows]
-    return break_down(found)
+                in_case = measured[paper.name, experiment.name, case]
+                counted = () if experiment.algorithms else in_case  # algorithms do not do the same work
+                work = next((cell.flops for cell in counted if cell.flops), None)
+                traffic = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
+                cpu = _printed(paper, experiment.name, case, paper.cpu_rows, work, traffic)
+                gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
+                compared = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
+                for _, group in groupby(in_case, attrgetter("machine")):
+                    on_machine = list(group)
+                    compared += _over_our_cpu(paper, experiment, on_machine, over_cpu, samples)
+                    compared += _over_theirs(experiment, on_machine, cpu, gpu)
+                facts = {"paper": paper.name, "experiment": experiment.name, "case": case, "work": work}
+                rows += [facts | row for row in compared]
+    return break_down(rows)
 
 
 def _printed(
@@ -104,69 +103,70 @@ def _printed(
 
 def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu: _Printed) -> dict[str, Any]:
     printed = paper.printed_speedup(experiment.name, case, gpu.name)
+    text = printed.text if printed else ""
     speedup = Estimate(cpu.seconds / gpu.seconds)
-    row = compare(PAPER, "theirs", gpu, cpu, speedup, same_work=not experiment.algorithms)
-    return row | {"printed": printed.text if printed else ""}
+    return compare(PAPER, "theirs", gpu, cpu, speedup, same_work=not experiment.algorithms, printed=text)
 
 
 def _over_our_cpu(
-    paper: Paper, experiment: Experiment, mine: list[Any], over_cpu: Mapping[Any, Any], samples: Samples
+    paper: Paper, experiment: Experiment, cells: Sequence[Any], over_cpu: Mapping[CellKey, Any], samples: Samples
 ) -> Iterator[dict[str, Any]]:
     """Yield the speedup of the fastest accelerator row over a CPU row here, if possible with the paper's algorithms."""
-    gpu = _fastest(cell for cell in mine if not cell.is_cpu)
+    gpu = _fastest(cell for cell in cells if not cell.is_cpu)
     if gpu is None:
         return
     slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
-        same = {cell.profile: cell for cell in mine if cell.is_cpu and cell.algorithm == gpu.algorithm}
-        both = {cell.profile for cell in mine if cell.algorithm in fast}
-        base = _fastest(cell for cell in mine if cell.is_cpu and cell.profile in both and cell.algorithm in slow)
-        if base and base.profile in same:
+        same = {cell.profile: cell for cell in cells if cell.is_cpu and cell.algorithm == gpu.algorithm}
+        base = _fastest(cell for cell in cells if cell.profile in same and cell.algorithm in slow)
+        if base:
             algorithm = samples.ratio(base, same[base.profile])[0].value
             yield compare(gpu.machine, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm)
             return
-    over = over_cpu.get((*_row(gpu), gpu.algorithm))
-    if not (over and over.speedup):
-        return
-    place = over.base_profile, over.base_algorithm
-    base = next((cell for cell in mine if (cell.profile, cell.algorithm) == place), None)
-    if base:
-        speedup = Estimate(over.speedup, over.speedup_low, over.speedup_high)
-        yield compare(gpu.machine, "ours", gpu, base, speedup, same_work=base.algorithm == gpu.algorithm)
+    key = key_of(gpu)
+    over = over_cpu[key]
+    base_key = key._replace(workload=over.base_algorithm, profile=over.base_profile)
+    for base in cells:
+        if key_of(base) == base_key:
+            speedup = Estimate(over.speedup, over.speedup_low, over.speedup_high)
+            yield compare(gpu.machine, "ours", gpu, base, speedup, same_work=base.algorithm == gpu.algorithm)
 
 
 def _over_theirs(
-    experiment: Experiment, mine: list[Any], cpu: _Printed | None, gpu: _Printed | None
+    experiment: Experiment, cells: Sequence[Any], cpu: _Printed | None, gpu: _Printed | None
 ) -> Iterator[dict[str, Any]]:
     """Yield our rows' speedups over the paper's rows; their intervals come from our times alone."""
-    our_cpu, our_gpu = (_fastest(cell for cell in mine if cell.is_cpu == is_cpu) for is_cpu in (True, False))
-    for name, cell, there in (
+    our_cpu = _fastest(cell for cell in cells if cell.is_cpu)
+    our_gpu = _fastest(cell for cell in cells if not cell.is_cpu)
+    for name, cell, base in (
         ("cpu over their cpu", our_cpu, cpu),
         ("cpu over their gpu", our_cpu, gpu),
         ("gpu over their gpu", our_gpu, gpu),
     ):
-        if cell and there:
-            algorithms = experiment.algorithms_in((there.name,))
-            same = _fastest(one for one in mine if one.profile == cell.profile and one.algorithm in algorithms)
+        if cell and base:
+            algorithms = experiment.algorithms_in((base.name,))
+            same = _fastest(other for other in cells if other.profile == cell.profile and other.algorithm in algorithms)
             algorithm = same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None
-            speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(there.seconds)
-            yield compare(cell.machine, name, cell, there, speedup, algorithm, same_work=not experiment.algorithms)
+            speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(base.seconds)
+            yield compare(cell.machine, name, cell, base, speedup, algorithm, same_work=not experiment.algorithms)
 
 
 def compare(
     machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
-    *, same_work: bool = True,
+    *, same_work: bool = True, printed: str = "",
 ) -> dict[str, Any]:  # fmt: skip
     """Return a row of why.csv, without its factors, for two cells or published rows.
 
     `algorithm` is the factor between the two algorithms, if they differ; `same_work` is true if row and base otherwise
     do the same arithmetic.
     """
+    unknown = [side.label for side in (row, base) if not side.peak_gflops]
     return {
         "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
-        "row": row.label, "seconds": row.seconds, "peak_gflops": row.peak_gflops, "row_precision": row.precision,
+        "row": row.label, "seconds": row.seconds, "peak_gflops": row.peak_gflops,
         "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base.peak_gflops,
-        "base_precision": base.precision, "printed": "",
+        "precisions": across_precisions(row.precision, [base.precision]), "printed": printed,
+        "reason": f"no peak is known of {' and '.join(unknown)}" if unknown else "",
     } | speedup.columns("speedup")  # fmt: skip
 
 
@@ -186,15 +186,7 @@ def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         why[f"{side}share"] = why[f"{side}gflops"] / why[f"{side}peak_gflops"]
     why["peaks"] = why["peak_gflops"] / why["base_peak_gflops"]
     left = why["speedup"] / why["peaks"] / why["algorithm"].fillna(1.0)
-    why["shares"], why["rest"] = left.where(why["same_work"]), left.mask(why["same_work"])
-    sides = zip(why["row_precision"], why["base_precision"], strict=True)
-    why["precisions"] = [across_precisions(row, [base]) for row, base in sides]
-    why["reason"] = [_unknown(row) for row in rows_of(why)]
+    why["shares"] = left.where(why["same_work"])
+    why["rest"] = left.mask(why["same_work"])
+    why["reason"] = why["reason"].mask(why["work"].isna() & (why["reason"] == ""), NO_WORK)
     return apply_dtypes(why, "why")
-
-
-def _unknown(one: Any) -> str:
-    labels = [label for label, peak in ((one.row, one.peak_gflops), (one.base, one.base_peak_gflops)) if not peak]
-    if labels:
-        return f"no peak is known of {' and '.join(labels)}"
-    return "" if one.work else "no FLOP count, so no share of a peak is known"
