@@ -44,18 +44,22 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
     """
     source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
     source = source or load_config().machine or machine_slug()
-    if source not in (there := recorded_machines(smoke)):
-        raise UserError(f"compare: no records of {source!r}{nearest(source, there)}")
-    records = read_records(smoke, source)
-    numbered = number_sessions(records)
-    words = {  # git prints seven letters of a commit
-        one.path: {f"{session}", one.start.started[:10], one.start.commit, one.start.commit[:7]}
-        for session, one in numbered
-    }
-    rounds = read_rounds([one for one in records if not when or when in words[one.path]], papers)
+    machines = recorded_machines(smoke)
+    if source not in machines:
+        raise UserError(f"compare: no records of {source!r}{nearest(source, machines)}")
+    chosen = []
+    sessions = {}
+    known = set()
+    for session, record in number_sessions(read_records(smoke, source)):
+        start = record.start
+        words = {f"{session}", start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
+        if not when or when in words:
+            chosen.append(record)
+        sessions[start.started] = session
+        known |= words
+    rounds = read_rounds(chosen, papers)
     if rounds.empty:
-        raise UserError(f"compare: {name}: no rounds{nearest(when, set().union(*words.values()))}")
-    sessions = {record.start.started: session for session, record in numbered}
+        raise UserError(f"compare: {name}: no rounds{nearest(when, known)}")
     return rounds.assign(session=rounds["started"].map(sessions), source=source)
 
 
@@ -74,15 +78,15 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]
     if set(a["record"]) & set(b["record"]):
         raise UserError("compare: A and B have records in common; name two sessions, days or commits")
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
+    cells = make_cells(rounds, papers, {}, {})
+    ran = cells[cells["status"] != "not-run"]
+    in_a, in_b = ({key_of(cell)[1:]: cell for cell in rows_of(ran[ran["machine"] == side])} for side in "ab")
     samples, is_one = Samples(rounds), {*a["source"]} == {*b["source"]}
-    cells = {key_of(cell): cell for cell in rows_of(make_cells(rounds, papers, {}, {})) if cell.status != "not-run"}
-    in_a, in_b = ({key[1:]: cell for key, cell in cells.items() if key.machine == side} for side in "ab")
-    found = [_compare_cells(cell, in_b[key], samples, is_one) for key, cell in in_a.items() if key in in_b]
     return {
         "a": _describe(a),
         "b": _describe(b),
         "confidence": RATIO_LEVEL,
-        "cells": found,
+        "cells": [_compare_cells(cell, in_b[key], samples, is_one) for key, cell in in_a.items() if key in in_b],
         "only_a": ["/".join(key) for key in in_a if key not in in_b],
         "only_b": ["/".join(key) for key in in_b if key not in in_a],
     }
@@ -96,17 +100,20 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    ratio, together, verdict = None, False, "not compared"
-    whys = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
-    if not whys:
-        times = samples.by_session(a), samples.by_session(b)
-        ratio, together = estimate_ratio(*times, one_machine=is_one_source)
-        verdict, why = verdict_of(ratio)
-        facts = ((name, getattr(a, name), getattr(b, name)) for name in ("threads", "precision"))
-        whys = [why, *(f"{one} and {other} {name}" for name, one, other in facts if one != other)]
-    return {
+    untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
+    compared = {
         **{name: getattr(a, name) for name in ("paper", "experiment", "case", "algorithm", "profile", "label")},
-        "seconds_a": a.seconds, "seconds_b": b.seconds,
-        **(ratio.columns("speedup") if ratio else dict.fromkeys(("speedup", "speedup_low", "speedup_high"))),
-        "verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together,
+        "seconds_a": a.seconds, "seconds_b": b.seconds, "speedup": None, "speedup_low": None, "speedup_high": None,
+        "verdict": "not compared", "reason": "; ".join(untimed), "together": False,
     }  # fmt: skip
+    if untimed:
+        return compared
+    ratio, together = estimate_ratio(samples.by_session(a), samples.by_session(b), one_machine=is_one_source)
+    verdict, reason = verdict_of(ratio)
+    whys = [reason]
+    if a.threads != b.threads:
+        whys.append(f"{a.threads} and {b.threads} threads")
+    if a.precision != b.precision:
+        whys.append(f"{a.precision} and {b.precision} precision")
+    facts = {"verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together}
+    return compared | ratio.columns("speedup") | facts
