@@ -18,7 +18,7 @@ open, whatever the ratio; but a narrow interval (±10 %) that meets a printed nu
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -277,7 +277,7 @@ def judge_memory(measured: Sequence[Compared]) -> Verdict:
 
 
 # The rule of each test.
-RULES: dict[str, Callable[[Sequence[Compared]], Verdict]] = {
+RULES = {
     "each": judge_numbers,
     "mean": judge_numbers,
     "growth": judge_growth,

@@ -72,28 +72,23 @@ class Samples:
 
         Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
         """
-        if key_of(cell) in self._parts:
-            return self.sum(self._parts[key_of(base)], self._parts[key_of(cell)], confidence)
-        is_one = base.machine == cell.machine
-        return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
+        if key_of(cell) not in self._parts:
+            is_one = base.machine == cell.machine
+            return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
+        over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
+        ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
+        sessions = self._longest(over), self._longest(parts)
+        together = bool(sessions[0].keys() & sessions[1].keys())
+        return ratio if together else add_sessions(ratio, sessions, confidence), together
 
     def total(self, total: CellKey, parts: list[Any]) -> Estimate:
-        """Estimate the seconds of several cells together, and remember the cells as the parts of `total`."""
+        """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
-        return self.sum(parts)[0]
+        return add_sessions(estimate_sum([self._by_case(parts)]), [self._longest(parts)], CELL_LEVEL)
 
-    def sum(
-        self, cells: Collection[Any], over: Collection[Any] = (), confidence: float = CELL_LEVEL
-    ) -> tuple[Estimate, bool]:
-        """Estimate the seconds of `cells` together, divided by the seconds of the cells `over` if there are any.
-
-        All of `cells` are on one row, and so are all of `over`. Return also whether all rounds are from one session or,
-        with `over`, whether both sides share a session. If not, the interval covers the spread between sessions.
-        """
-        total = estimate_sum([self._by_case(cells)], [self._by_case(over)] if over else [], confidence)
-        longest = [max(map(self.by_session, side), key=len) for side in (cells, over) if side]
-        is_within = bool(longest[0].keys() & longest[1].keys()) if over else len(longest[0]) == 1
-        return total if is_within else add_sessions(total, longest, confidence), is_within
+    def _longest(self, cells: Iterable[Any]) -> Sessions:
+        """Return the rounds of the cell that was measured in the most sessions."""
+        return max(map(self.by_session, cells), key=len)
 
     def _by_case(self, cells: Iterable[Any]) -> dict[str, dict[str, float]]:
         """Return the seconds of cells of one row, by case and process: the processes of a row measure all its cells."""
