@@ -82,7 +82,7 @@ class Compared:
     case: str
     column: str = ""
     words: str = ""
-    published: float | None = None
+    published: float = math.nan
     text: str = ""
     rounding: float = 0.0
     pairs: tuple[tuple[Any, Any], ...] = ()
@@ -112,10 +112,9 @@ class Compared:
 
         An interval that meets the printed number is inside only if it is narrow: a wide interval meets any number.
         """
-        published = self.published or math.nan
-        if self.here.is_above(published * (1 + self.rounding)):
+        if self.here.is_above(self.published * (1 + self.rounding)):
             return "above"
-        if self.here.is_below(published * (1 - self.rounding)):
+        if self.here.is_below(self.published * (1 - self.rounding)):
             return "below"
         return "open" if self.open else "inside"
 
@@ -162,23 +161,20 @@ def judge_numbers(measured: Sequence[Compared]) -> Verdict:
     columns: dict[str, list[Compared]] = defaultdict(list)
     for case in measured:
         columns[case.column].append(case)
-    above: list[str] = []
-    below: list[str] = []
-    inside: list[str] = []
+    names: dict[str, list[str]] = {"above": [], "below": [], "inside": []}
     whys: dict[str, str] = {}
     for column, cases in columns.items():
         name = column if len(cases) > 1 else cases[0].name
         places = {case.place() for case in cases}
         if "inside" in places:  # one of several cases that share a printed column is enough
-            inside.append(name)
+            names["inside"].append(name)
         elif "open" in places:
             whys |= {case.name: case.open for case in cases if case.place() == "open"}
         elif len(places) > 1:
             whys |= {case.name: EITHER for case in cases}
-        elif "above" in places:
-            above.append(name)
         else:
-            below.append(name)
+            names[places.pop()].append(name)
+    above, below, inside = names.values()
     if above and below:
         return ANOTHER_SHAPE, f"larger at {join_words(above)}, smaller at {join_words(below)}"
     if whys:
@@ -368,7 +364,7 @@ def _on_machines(
 def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
     """Return the columns of claims.csv for some cases of a claim."""
     measured = [case for case in compared if case.is_measured]
-    printed = [case.published for case in compared if case.published]
+    printed = [case.published for case in compared]
     lows = [case.here.low for case in measured if case.here.low]
     highs = [case.here.high for case in measured if case.here.high]
     have_intervals = len(lows) == len(measured)
@@ -395,8 +391,7 @@ def _pairs(cases: Sequence[Compared]) -> list[tuple[Any, Any]]:
 
 def say_published(compared: Sequence[Compared]) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
-    printed = sorted((case for case in compared if case.published), key=attrgetter("published"))
-    texts = {format_speedup(case.published): case.text for case in printed}
+    texts = {format_speedup(case.published): case.text for case in sorted(compared, key=attrgetter("published"))}
     return _range(list(texts.values()))
 
 
@@ -422,11 +417,12 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], sampl
     memory, only the last case. A mean is one case, made of all cases of its claims.
     """
     if claim.of:
-        parts = {}
+        cases = []
         for name in claim.of:
             part = paper.claims[name]
-            parts[paper.experiments[part.experiment].title] = compare_claim(part, paper, tables, samples)
-        return [average(claim, parts)]
+            title = paper.experiments[part.experiment].title
+            cases += [replace(case, words=title) for case in compare_claim(part, paper, tables, samples)]
+        return [average(claim, cases)]
     asked = _cases_of(claim, paper)
     cells = tables.get(claim.experiment, ())
     level = level_of_each(len(asked))  # a claim that is true is refused in at most 5 % of reports
@@ -455,12 +451,12 @@ def _cases_of(claim: Claim, paper: Paper) -> list[Compared]:
     return asked
 
 
+@dataclass
 class _Missing(Exception):
-    """A row that a claim needs is missing; the message is the reason."""
+    """A row that a claim needs is missing; it `may_come` if a cell is only disturbed or not measured yet."""
 
-    def __init__(self, reason: str, may_come: bool = False) -> None:
-        super().__init__(reason)
-        self.may_come = may_come
+    reason: str
+    may_come: bool = False
 
 
 def _compare_case(claim: Claim, paper: Paper, case: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
@@ -469,34 +465,30 @@ def _compare_case(claim: Claim, paper: Paper, case: Compared, cells: Cells, samp
         row, base = _choose_rows(claim, paper, case.case, cells)
         ratio = _share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
     except _Missing as why:
-        return replace(case, missing=str(why), may_come=why.may_come)
+        return replace(case, missing=why.reason, may_come=why.may_come)
     if claim.over_case:
         ratio = ratio.times(times_the_work(base, row))
     return replace(case, pairs=((row, base),), here=ratio, rounds=min(row.rounds, base.rounds))
 
 
-def average(claim: Claim, parts: Mapping[str, Sequence[Compared]]) -> Compared:
-    """Return as one case the mean over all cases of several claims; `parts` has the cases by their table's title.
+def average(claim: Claim, cases: Sequence[Compared]) -> Compared:
+    """Return as one case the mean over all cases of several claims; `words` of a case is the title of its table.
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
-    cases = list(itertools.chain.from_iterable(parts.values()))
-    printed = [Estimate(case.published) for case in cases if case.published]
-    largest = [Estimate(case.published * (1 + case.rounding)) for case in cases if case.published]
+    printed = [Estimate(case.published) for case in cases]
+    largest = [Estimate(case.published * (1 + case.rounding)) for case in cases]
     published = estimate_mean(printed, claim.mean).value
     rounding = estimate_mean(largest, claim.mean).value / published - 1
     mean = Compared(f"{claim.mean} mean", "", "", published, format_speedup(published), rounding)
-    absent: dict[str, Compared] = {}
-    for title, compared in parts.items():
-        for case in compared:
-            if not case.is_measured:
-                absent[title] = case
-    if not absent:
-        ratio = estimate_mean([case.here for case in cases], claim.mean)
-        return replace(mean, pairs=tuple(_pairs(cases)), here=ratio, rounds=min(case.rounds for case in cases))
-    whys = {title: case.missing for title, case in absent.items()}
-    why = "; ".join(dict.fromkeys(whys.values())) if len(whys) == len(parts) else _by_reason(whys)
-    return replace(mean, missing=why, may_come=all(case.may_come for case in absent.values()))
+    absent = {case.words: case for case in cases if not case.is_measured}
+    if absent:
+        whys = {title: case.missing for title, case in absent.items()}
+        is_of_all = absent.keys() == {case.words for case in cases}
+        why = "; ".join(dict.fromkeys(whys.values())) if is_of_all else _by_reason(whys)
+        return replace(mean, missing=why, may_come=all(case.may_come for case in absent.values()))
+    ratio = estimate_mean([case.here for case in cases], claim.mean)
+    return replace(mean, pairs=tuple(_pairs(cases)), here=ratio, rounds=min(case.rounds for case in cases))
 
 
 def _share_of_copy(row: Any) -> Estimate:
@@ -541,13 +533,14 @@ def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, A
     The label of a row names the algorithm.
     """
     bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
-    pairs = [(row, bases[row.profile, row.label]) for row in fast if (row.profile, row.label) in bases]
-    for row, base in pairs:
-        if base.seconds:
+    untimed = None
+    for row in fast:
+        base = bases.get((row.profile, row.label))
+        if base and base.seconds:
             return row, base
-    if not pairs:
+        untimed = untimed or base
+    if untimed is None:
         raise _Missing(f"{over_case} does not run on the same row")
-    _, untimed = pairs[0]
     raise _Missing(f"{over_case}: {untimed.reason}", _may_come(untimed))
 
 
@@ -556,13 +549,13 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
     alike = [cell for cell in answering if cell.precision in precisions]
-    if not any(cell.seconds for cell in alike):
-        alike = [cell for cell in answering if cell.precision == FULL_PRECISION] or alike
-    if not alike:
-        raise _Missing(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
-    timed = [cell for cell in alike if cell.seconds]
+    full = [cell for cell in answering if cell.precision == FULL_PRECISION]
+    timed = [cell for cell in alike if cell.seconds] or [cell for cell in full if cell.seconds]
     if not timed:
-        absent = next(filter(_may_come, alike), alike[-1])
+        untimed = full or alike
+        if not untimed:
+            raise _Missing(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
+        absent = next(filter(_may_come, untimed), untimed[-1])
         raise _Missing(absent.reason, _may_come(absent))
     fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:

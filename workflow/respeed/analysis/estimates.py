@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from respeed.text import counted
+from respeed.text import counted, format_share
 
 # Confidence of one look at a cell and at a ratio. Cells with wide intervals are measured again and looked at a second
 # time, while narrow intervals stay, even if narrow by luck: both looks together have a confidence of 95 and 97 %.
@@ -229,11 +229,9 @@ def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (
         return "; ".join([f"{counted(rounds, 'clean round')}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
-    if sessions > 1:
-        more = counted(rounds_missing(estimate, sessions), "more session")
-    else:
-        more = counted(rounds_missing(estimate, rounds), "more round")
-    return f"about {more} for an interval of ±{100 * SETTLED_MARGIN:.0f} %"
+    count, what = (sessions, "more session") if sessions > 1 else (rounds, "more round")
+    more = counted(rounds_missing(estimate, count), what)
+    return f"about {more} for an interval of ±{format_share(SETTLED_MARGIN)}"
 
 
 def rounds_missing(estimate: Estimate, rounds: int) -> int:

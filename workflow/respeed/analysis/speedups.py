@@ -221,7 +221,7 @@ def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pa
     """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
     compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    compared[["published", "published_precisions"]] = published
+    compared = compared.join(pd.DataFrame(published, compared.index, ["published", "published_precisions"]))
     reason = compared["reason"].mask(
         compared["verdict"] == "none", cells["reason"].where(cells["seconds"].isna(), NO_BASE)
     )

@@ -170,13 +170,13 @@ def compare(
     } | speedup.columns("speedup")  # fmt: skip
 
 
-def break_down(compared: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def break_down(compared: list[dict[str, Any]]) -> pd.DataFrame:
     """Break every speedup into factors: the table why.csv.
 
     Besides the fields of `compare`, each row of `compared` has its paper, experiment and case, and `work`, the FLOP of
     row and base alike.
     """
-    why = pd.DataFrame(list(compared))
+    why = pd.DataFrame(compared)
     if why.empty:
         return make_frame([], "why")
     numbers = ["work", "algorithm", "peak_gflops", "base_peak_gflops"]
