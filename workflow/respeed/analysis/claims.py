@@ -336,7 +336,7 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
         if not measured or judge_claim(claim, measured)[0] != NOT_SETTLED:
             continue
         unsure = [case for case in measured if case.open or judge_case(claim, case)[0] == NOT_SETTLED]
-        keys: set[CellKey] = set()
+        keys = set()
         for cell in itertools.chain(*_pairs(unsure)):
             keys.update(samples.keys_of(cell))
         unsettled.append((max(map(_rounds_needed, unsure), default=math.inf), keys))

@@ -314,19 +314,19 @@ def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
         squares += len(means) * float(means.var())
         freedom += len(means) - 1
         share += float((sizes**2).sum() / sizes.sum() ** 2)
-    return _half_width(_Mean(0.0, share * squares / freedom, freedom), level)
+    return _half_width(share * squares / freedom, freedom, level)
 
 
-def _half_width(mean: _Mean, level: float) -> float:
-    """Return the half-width of a mean's interval, by Student's t."""
-    return float(stdtrit(mean.freedom, (1 + level) / 2)) * math.sqrt(mean.variance)
+def _half_width(variance: float, freedom: float, level: float) -> float:
+    """Return the half-width of the interval of a mean with this variance, by Student's t."""
+    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
 
 
 def _interval(mean: _Mean, level: float, between: float, rounds: int) -> Estimate:
     value = math.exp(mean.mean)
     if rounds < FEWEST_ROUNDS or math.isnan(mean.variance):
         return Estimate(value)
-    half = math.hypot(_half_width(mean, level), between)
+    half = math.hypot(_half_width(mean.variance, mean.freedom, level), between)
     return Estimate(value, math.exp(mean.mean - half), math.exp(mean.mean + half))
 
 

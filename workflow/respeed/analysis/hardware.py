@@ -49,7 +49,7 @@ def describe_machine(
     causes = sum(rounds["cause_counts"], Counter[str]())
     if causes:
         discarded += f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})"
-    parts: dict[str, dict[str, str]] = {
+    parts = {
         "summary": {"": ", ".join(filter(None, summary))},
         "hardware": {name: values[fact] for fact, name in FIELDS.items()},
         "rounds": {

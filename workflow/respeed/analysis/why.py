@@ -115,21 +115,20 @@ def _over_our_cpu(
     gpu = _fastest(cell for cell in cells if not cell.is_cpu)
     if gpu is None:
         return
+    over = over_cpu[key_of(gpu)]
+    base_key = key_of(gpu)._replace(workload=over.base_algorithm, profile=over.base_profile)
+    base = next((cell for cell in cells if key_of(cell) == base_key), None)
+    algorithm = None
     slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
         same = {cell.profile: cell for cell in cells if cell.is_cpu and cell.algorithm == gpu.algorithm}
-        base = _fastest(cell for cell in cells if cell.profile in same and cell.algorithm in slow)
-        if base:
+        as_published = _fastest(cell for cell in cells if cell.profile in same and cell.algorithm in slow)
+        if as_published:
+            base = as_published
             algorithm = samples.ratio(base, same[base.profile])[0].value
-            yield compare(gpu.machine, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm)
-            return
-    key = key_of(gpu)
-    over = over_cpu[key]
-    base_key = key._replace(workload=over.base_algorithm, profile=over.base_profile)
-    for base in cells:
-        if key_of(base) == base_key:
-            speedup = Estimate(over.speedup, over.speedup_low, over.speedup_high)
-            yield compare(gpu.machine, "ours", gpu, base, speedup, same_work=base.algorithm == gpu.algorithm)
+    if base:
+        same_work = algorithm is not None or base.algorithm == gpu.algorithm
+        yield compare(gpu.machine, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
 
 
 def _over_theirs(
