@@ -73,10 +73,11 @@ class Compared:
     """One case of a claim, with its printed number and ours.
 
     `words` is the case's heading and `column` its printed column. If the claim names numbers, `published` is the number
-    in that column, `text` the number as text, and `rounding` its relative error. `pairs` has our two cells, a row and
-    its base; a mean has several pairs. `here` is the ratio of the two cells, and `rounds` the smaller of their numbers
-    of rounds. Without a ratio, `here` is NaN, `missing` is the reason, and `may_come` is true if a cell is only
-    disturbed or not measured yet. `ideal` is the ratio that a claim about a limit is compared with.
+    in that column, `text` the number as text, and `rounding` its relative error; if not, `published` is NaN. `pairs`
+    has our two cells, a row and its base; a mean has several pairs. `here` is the ratio of the two cells, and `rounds`
+    the smaller of their numbers of rounds. Without a ratio, `here` is NaN, `missing` is the reason, and `may_come` is
+    true if a cell is only disturbed or not measured yet. `ideal` is the ratio that a claim about a limit is compared
+    with.
     """
 
     case: str

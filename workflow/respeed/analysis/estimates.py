@@ -87,7 +87,7 @@ class Estimate:
 
 
 class _Mean(NamedTuple):
-    """A mean of logarithms, its variance, and the variance's degrees of freedom; NaN if the variance is unknown."""
+    """A mean of logarithms, its variance, and the variance's degrees of freedom; NaN if there are too few rounds."""
 
     mean: float
     variance: float
@@ -109,8 +109,7 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
         interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
     rounds = [np.log(seconds) for seconds in sessions.values()]
-    sizes = _sizes(rounds)
-    return _interval(_pool(rounds, sizes), level, _between([rounds], level), sizes.sum())
+    return _interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level))
 
 
 def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
@@ -145,7 +144,7 @@ def estimate_ratio(
     weights = [m * n / (m + n)] * 2 if shared else [m, n]
     difference = _difference(*map(_pool, sides, weights))
     between = 0.0 if shared else _between(sides, level)
-    ratio = _interval(difference, level, between, min(m.sum(), n.sum()))
+    ratio = _interval(difference, level, between)
     if shared and ratio.margin is None and len(base.keys() | row.keys()) > 1:
         return estimate_ratio(base, row, level, one_machine=False)
     return ratio, bool(shared)
@@ -176,8 +175,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     logarithm = _log_of_sum(parts)
     if over:
         logarithm = _difference(logarithm, _log_of_sum(over))
-    fewest = min(len(cell) for group in (*parts, *over) for cell in group.values())
-    return _interval(logarithm, level, 0.0, fewest)
+    return _interval(logarithm, level, 0.0)
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
@@ -286,11 +284,11 @@ def _trim(logs: np.ndarray) -> tuple[float, float, int]:
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
     """Return the weighted mean over sessions; its variance is from the spread of rounds within each session."""
     means, squares, freedoms = np.array([_trim(logs) for logs in sessions]).T
-    shares = weights / weights.sum()
+    sizes, shares = _sizes(sessions), weights / weights.sum()
     mean, freedom = float(shares @ means), float(freedoms.sum())
-    if not freedom:
+    if sizes.sum() < FEWEST_ROUNDS or not freedom:
         return _Mean(mean, math.nan, math.nan)
-    return _Mean(mean, float((shares**2 / _sizes(sessions)).sum() * squares.sum() / freedom), freedom)
+    return _Mean(mean, float((shares**2 / sizes).sum() * squares.sum() / freedom), freedom)
 
 
 def _difference(minuend: _Mean, subtrahend: _Mean) -> _Mean:
@@ -322,9 +320,9 @@ def _half_width(variance: float, freedom: float, level: float) -> float:
     return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
 
 
-def _interval(mean: _Mean, level: float, between: float, rounds: int) -> Estimate:
+def _interval(mean: _Mean, level: float, between: float) -> Estimate:
     value = math.exp(mean.mean)
-    if rounds < FEWEST_ROUNDS or math.isnan(mean.variance):
+    if math.isnan(mean.variance):
         return Estimate(value)
     half = math.hypot(_half_width(mean.variance, mean.freedom, level), between)
     return Estimate(value, math.exp(mean.mean - half), math.exp(mean.mean + half))
@@ -352,8 +350,8 @@ def _sum(group: Rounds) -> _Mean:
         logs = np.log([*cell.values()])
         for process, deviation in zip(cell, logs - logs.mean(), strict=True):
             off[process] += location * deviation / len(cell)
-    freedom = min(map(len, group.values())) - 1
-    if not freedom:
+    fewest = min(map(len, group.values()))
+    if fewest < FEWEST_ROUNDS:
         return _Mean(total, math.nan, math.nan)
     variance = len(off) / (len(off) - 1) * sum(deviation**2 for deviation in off.values())
-    return _Mean(total, variance, freedom)
+    return _Mean(total, variance, fewest - 1)

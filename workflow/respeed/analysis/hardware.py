@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -103,9 +102,10 @@ def _show(fact: str, value: Any) -> str:
 def _libraries(records: Iterable[Record]) -> list[str]:
     """Return the libraries that multiplied or shared work among threads, such as openblas 0.3.30 (SkylakeX)."""
     names = set()
-    for library in chain.from_iterable(record.start.libraries for record in records):
-        kernel = f"({library.architecture})" if library.architecture else ""
-        names.add(" ".join(filter(None, (library.internal_api or "unknown", library.version, kernel))))
+    for record in records:
+        for library in record.start.libraries:
+            kernel = f"({library.architecture})" if library.architecture else ""
+            names.add(" ".join(filter(None, (library.internal_api or "unknown", library.version, kernel))))
     return sorted(names)
 
 
@@ -185,17 +185,18 @@ def _profiles(records: Iterable[Record]) -> dict[str, str]:
     for name, turns in sorted(by_profile.items()):
         start = turns[-1].start
         backends = [turn.start.backend for turn in turns if turn.start.backend]
-        results = list(chain.from_iterable(turn.results for turn in turns))
-        blocks = chain.from_iterable(result.blocks for result in results)
-        ran = sorted({block.threads_ran for block in blocks if block.threads_ran is not None})
-        errors = chain.from_iterable(result.errors.values() for result in results)
-        error = max((error for error in errors if error is not None), default=None)
+        ran: set[int] = set()
+        errors: list[float] = []
+        for turn in turns:
+            for result in turn.results:
+                ran |= {block.threads_ran for block in result.blocks if block.threads_ran is not None}
+                errors += [error for error in result.errors.values() if error is not None]
         texts = [
             _join((" ".join(filter(None, (backend.library, backend.version))) for backend in backends), " or "),
             _join((backend.kernel or backend.accelerator or "" for backend in backends), " or "),
-            f"threads: {start.threads} asked, {' or '.join(map(str, ran)) or 'not seen'} ran",
+            f"threads: {start.threads} asked, {' or '.join(map(str, sorted(ran))) or 'not seen'} ran",
             start.profile.precision,
-            "" if error is None else f"largest error {error:.0e}",
+            f"largest error {max(errors):.0e}" if errors else "",
         ]
         software[labels[name]] = ", ".join(filter(None, texts))
     return software

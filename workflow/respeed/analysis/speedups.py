@@ -65,7 +65,7 @@ class Samples:
 
     def keys_of(self, cell: Any) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
-        return [key_of(one) for one in self._parts.get(key_of(cell), [cell])]
+        return [key_of(part) for part in self._parts.get(key_of(cell), [cell])]
 
     def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
