@@ -80,7 +80,7 @@ def make_why(
                 cpu = _printed(paper, experiment.name, case, paper.cpu_rows, work, traffic)
                 gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
                 compared = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
-                for _, group in groupby(in_case, attrgetter("machine")):
+                for _, group in groupby(in_case, attrgetter("machine")):  # cells are in the order of machines
                     on_machine = list(group)
                     compared += _over_our_cpu(paper, experiment, on_machine, over_cpu, samples)
                     compared += _over_theirs(experiment, on_machine, cpu, gpu)
