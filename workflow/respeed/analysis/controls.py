@@ -29,15 +29,17 @@ def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str,
     ±10 %, or else is open. On a machine without fault, at most 5 % of reports have a failed control (Bonferroni).
     """
     controls = cells[(cells["algorithm"] == CONTROL) & (cells["seconds"] > 0)]
-    for machine, mine in controls.groupby("machine", sort=False):
-        tables = [list(rows_of(table)) for _, table in mine.groupby(["experiment", "profile"], sort=False)]
-        level = level_of_each(len(mine) - len(tables))
-        for first, *others in tables:
+    for machine, timed in controls.groupby("machine", sort=False):
+        tables = timed.groupby(["experiment", "profile"], sort=False)
+        level = level_of_each(len(timed) - tables.ngroups)
+        for _, table in tables:
+            first, *others = rows_of(table)
             for cell in others:
-                here, work = samples.ratio(cell, first, level)[0], cell.flops / first.flops
-                is_off = here.is_above(work * (1 + NEAR)) or here.is_below(work * (1 - NEAR))
-                is_open = what_is_missing(here, min(first.rounds, cell.rounds))
-                took = f"{format_speedup(here.value)} ±{format_share(here.margin or 0.0)}, not {format_speedup(work)}"
+                ratio, _ = samples.ratio(cell, first, level)
+                work = cell.flops / first.flops
+                is_off = ratio.is_above(work * (1 + NEAR)) or ratio.is_below(work * (1 - NEAR))
+                is_open = what_is_missing(ratio, min(first.rounds, cell.rounds))
+                took = f"{format_speedup(ratio.value)} ±{format_share(ratio.margin or 0.0)}, not {format_speedup(work)}"
                 verdict = FAILED if is_off else OPEN if is_open else AGREES
                 yield verdict, f"{cell.case} on {cell.profile} of {machine} took {took}"
 
@@ -52,5 +54,5 @@ def say_failed(cells: pd.DataFrame, samples: Samples) -> str:
 def count_controls(cells: pd.DataFrame, samples: Samples) -> str:
     """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
-    found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
-    return f"Controls (twice the work takes twice the time): {found}." if found else ""
+    numbers = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
+    return f"Controls (twice the work takes twice the time): {numbers}." if numbers else ""

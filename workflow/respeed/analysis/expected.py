@@ -83,18 +83,20 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
     work = cells[["flops", "traffic_bytes"]].copy()
     ahead = is_due & rates.notna().any(axis=1)
     if count and ahead.any():
-        mine = cells[ahead]
-        counts, keys = count(list(mine["of"])), [case_key(one.workload, one.parameters) for one in mine["of"]]
-        found = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], mine.index, work.columns)
-        found["traffic_bytes"] *= mine["precision"].map(number_bytes) / number_bytes("fp32")
-        work.loc[ahead] = found.mul(mine["steps"], axis=0)
-    has = np.array([has_bound(*one) for one in zip(cells["algorithm"], work["flops"], strict=True)], bool)
+        due = cells[ahead]
+        counts = count(list(due["of"]))
+        keys = [case_key(case.workload, case.parameters) for case in due["of"]]
+        counted = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], due.index, work.columns)
+        counted["traffic_bytes"] *= due["precision"].map(number_bytes) / number_bytes("fp32")
+        work.loc[ahead] = counted.mul(due["steps"], axis=0)
+    has = pd.Series(map(has_bound, cells["algorithm"], work["flops"]), cells.index, bool)
     bound = bound_seconds(work["flops"], work["traffic_bytes"], rates["peak_gflops"], rates["bandwidth_gbytes"])
     cells = cells.assign(expected_seconds=bound.where(has & (bound >= LEAST_SECONDS * cells["steps"])))
     cells["by_bytes"] = cells["expected_seconds"] > work["flops"].fillna(0.0) / rates["peak_gflops"] / 1e9
-    is_single, keys = cells["architecture"] == CPU_ARCHITECTURES[0], [*CELL[:-1], "package", "precision"]
-    on_one_core = cells["seconds"].where(is_single).groupby([cells[name] for name in keys]).transform("min")
-    cells["on_one_core"] = on_one_core.where(cells["architecture"] == CPU_ARCHITECTURES[1])
+    single, multi = CPU_ARCHITECTURES
+    cells["on_one_core"] = cells["seconds"].where(cells["architecture"] == single)
+    on_one_core = cells.groupby([*CELL[:-1], "package", "precision"])["on_one_core"].transform("min")
+    cells["on_one_core"] = on_one_core.where(cells["architecture"] == multi)
     return cells.assign(unexpected=[explain(cell) for cell in rows_of(cells)])
 
 
@@ -108,22 +110,22 @@ def explain(cell: Any) -> str:
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):
         return ""
-    step, moved = bound / cell.steps, (cell.traffic_bytes or 0.0) / cell.steps
-    whys = {}
     if cell.seconds_high < bound / MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
-        whys = {
-            f"caches: a step moves {moved / 1e6:.3g} MB, which may stay in them": moved < CACHED_BYTES,
-            "memory: it reads more than it writes, or its bytes are overcounted": True,
-        }
-    elif cell.seconds_low > SLOW * bound:
-        needs, rate = measured_time(step, None, None).text, format_share(bound / cell.seconds)
-        lost = f"{cell.discarded:g} of {cell.blocks:g} blocks were discarded ({cell.causes})"
-        whys = {
-            cell.slowed: cell.slowed,
-            f"disturbance: {lost}": cell.discarded > MANY_DISCARDED * cell.blocks,
-            f"short steps: the work of one needs {needs}, less than its calls": step < SHORT_SECONDS,
-            "threads: one core takes no longer": (cell.on_one_core or math.inf) <= cell.seconds,
-            f"memory: it moves its bytes at {rate} of a copy's rate": cell.by_bytes,
-            "no record tells why": True,
-        }
-    return next((why for why, holds in whys.items() if holds), "")
+        moved = (cell.traffic_bytes or 0.0) / cell.steps
+        if moved < CACHED_BYTES:
+            return f"caches: a step moves {moved / 1e6:.3g} MB, which may stay in them"
+        return "memory: it reads more than it writes, or its bytes are overcounted"
+    if cell.seconds_low <= SLOW * bound:
+        return ""
+    if cell.slowed:
+        return str(cell.slowed)
+    if cell.discarded > MANY_DISCARDED * cell.blocks:
+        return f"disturbance: {cell.discarded:g} of {cell.blocks:g} blocks were discarded ({cell.causes})"
+    step = bound / cell.steps
+    if step < SHORT_SECONDS:
+        return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
+    if cell.on_one_core and cell.on_one_core <= cell.seconds:
+        return "threads: one core takes no longer"
+    if cell.by_bytes:
+        return f"memory: it moves its bytes at {format_share(bound / cell.seconds)} of a copy's rate"
+    return "no record tells why"

@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.claims import compare_claim, say_published
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_mean
 from respeed.analysis.expected import UNCOUNTED, Count, Counts, bound_seconds, has_bound
 from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Datasheet
-from respeed.model import CPU_ARCHITECTURES, Claim, Paper
+from respeed.model import CPU_ARCHITECTURES, Case, Claim, Paper
 from respeed.records import case_key
 
 # Bytes of an array element, for a data sheet's GB/s. (Measured rates count at least 4, for the copy and the work.)
@@ -28,17 +28,19 @@ UNMEASURED = Samples(make_frame([], "rounds"))
 
 def rates_of(cpu: Datasheet) -> Rates:
     """Return the rates of one core of a CPU and of all its cores, both with the bandwidth of the entire CPU."""
-    one = {precision: rate / cpu.cores for precision, rate in cpu.gflops.items()}
-    return dict(zip(CPU_ARCHITECTURES, ((one, cpu.gbytes), (cpu.gflops, cpu.gbytes)), strict=True))
+    single, multi = CPU_ARCHITECTURES
+    one_core = {precision: rate / cpu.cores for precision, rate in cpu.gflops.items()}
+    return {single: (one_core, cpu.gbytes), multi: (cpu.gflops, cpu.gbytes)}
 
 
 def measured_rates(cells: pd.DataFrame) -> Rates:
     """Return the highest rates of the CPU rows of a machine."""
     known = cells[cells["is_cpu"] & cells["peak_gflops"].notna()]
-    return {
-        str(name): ({str(row.precision): row.peak_gflops for row in rows_of(mine)}, mine["bandwidth_gbytes"].max())
-        for name, mine in known.sort_values("peak_gflops").groupby("architecture")
-    }
+    rates = {}
+    for architecture, timed in known.groupby("architecture"):
+        gflops = timed.groupby("precision")["peak_gflops"].max()
+        rates[str(architecture)] = dict(gflops), timed["bandwidth_gbytes"].max()
+    return rates
 
 
 def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[str, Any]]:
@@ -54,13 +56,16 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
         `says`, the claim in words; `lowest` and `highest`, the range of speedups, or None; `cases` and `all_cases`, the
         number of cases with a speedup and of all cases; `published`, the published numbers as text.
     """
-    counts = count([case for one in paper.experiments.values() for case in one.cases])
+    cases: list[Case] = []
+    for experiment in paper.experiments.values():
+        cases += experiment.cases
+    counts = count(cases)
     for claim in paper.claims.values():
-        found = _predict(claim, paper, rates, counts)
-        known = [one for one in found if one > 0]
+        speedups = _predict(claim, paper, rates, counts)
+        known = [speedup for speedup in speedups if speedup > 0]
         yield {
             "says": claim.says, "lowest": min(known, default=None), "highest": max(known, default=None),
-            "cases": len(known), "all_cases": len(found),
+            "cases": len(known), "all_cases": len(speedups),
             "published": say_published(compare_claim(claim, paper, {}, UNMEASURED)),
         }  # fmt: skip
 
@@ -68,13 +73,15 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
 def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[float]:
     """Return the predicted speedups of a claim of a GPU over a CPU, by case; NaN for a case without a speedup."""
     if claim.of:
-        every = [one for name in claim.of for one in _predict(paper.claims[name], paper, rates, counts)]
-        return [estimate_mean([Estimate(one) for one in every], claim.mean).value]
+        speedups = []
+        for name in claim.of:
+            speedups += _predict(paper.claims[name], paper, rates, counts)
+        return [estimate_mean([Estimate(speedup) for speedup in speedups], claim.mean).value]
+    is_gpu_over_cpu = not paper.rows[claim.row].is_cpu and all(paper.rows[name].is_cpu for name in claim.over)
     found = []
     for one in compare_claim(claim, paper, {}, UNMEASURED):
         names = claim.row, *claim.over
         row, *bases = (published_bound(paper, claim.experiment, one.case, name, rates, counts) for name in names)
-        is_gpu_over_cpu = not paper.rows[claim.row].is_cpu and all(paper.rows[name].is_cpu for name in claim.over)
         found.append(min((base / row for base in bases if base > 0 and is_gpu_over_cpu), default=math.nan))
     return found
 
@@ -85,7 +92,8 @@ def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: 
     If the row may have run several algorithms, the lowest bound counts; a total is the sum over its cases.
     """
     row, table = paper.rows[name], paper.experiments[experiment]
-    precision, (gflops, gbytes) = row.precision or FULL_PRECISION, rates.get(row.beside[-1], ({}, math.nan))
+    precision = row.precision or FULL_PRECISION
+    gflops, gbytes = rates.get(row.beside[-1], ({}, math.nan))
     width = BYTES[precision] / BYTES[FULL_PRECISION]
     found = []
     for one in table.cases:

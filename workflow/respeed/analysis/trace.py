@@ -8,7 +8,7 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import NOT_YET, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import CELL, INSIDE
+from respeed.analysis.rounds import CELL, INSIDE, key_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
@@ -36,15 +36,18 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
     UserError
         There is no such cell or profile; the message has the nearest existing name.
     """
-    whole = cells["paper"] + "/" + cells["experiment"] + "/" + cells["case"]
-    names = whole if name.count("/") > 1 else cells["experiment"] + "/" + cells["case"]
-    if not (names == name).any():
-        alike = {one for one in names if one.rpartition("/")[0] == name.rpartition("/")[0]}
+    names = cells["experiment"] + "/" + cells["case"]
+    if name.count("/") > 1:
+        names = cells["paper"] + "/" + names
+    named = cells[names == name]
+    if named.empty:
+        table, slash, _ = name.rpartition("/")
+        alike = {known for known in names if known.startswith(table + slash)}
         raise UserError(f"trace: no cell {name!r}{nearest(name, alike or {*names})}")
-    mine = cells[names == name]
-    if profile not in set(mine["profile"]):
-        raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, mine['profile'].unique())}")
-    return list(rows_of(mine[mine["profile"] == profile]))
+    on_row = named[named["profile"] == profile]
+    if on_row.empty:
+        raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, named['profile'].unique())}")
+    return list(rows_of(on_row))
 
 
 def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
@@ -91,11 +94,13 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]
-    case = next((one for one in experiment.cases if (one.name, one.workload) == (cell.case, cell.algorithm)), None)
-    rounds, (speedup,) = _rows_of_cell(tables["rounds"], cell), rows_of(_rows_of_cell(tables["speedups"], cell))
+    cases = {(case.name, case.workload): case for case in experiment.cases}
+    case = cases.get((cell.case, cell.algorithm))
+    rounds = _rows_of_cell(tables["rounds"], cell)
+    (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell))
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
-    here = measured_value(*in_unit(cell, experiment.unit))
+    measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
         "paper": f"{paper.title}: {reference(paper)}",
@@ -103,12 +108,12 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
         "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
-        "rounds": [one._asdict() for one in rows_of(rounds.drop(columns=INSIDE))],
+        "rounds": [row._asdict() for row in rows_of(rounds.drop(columns=INSIDE))],
         "cell": cell._asdict(),
         "speedup": speedup._asdict(),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
         "published": printed.text if printed else "",
-        "here": f"{here.text} {here.interval}".strip(),
+        "here": f"{measured.text} {measured.interval}".strip(),
         "unit": words_of_unit(experiment),
         "command": measure_command(cell, experiment, len(rounds) or cell.rounds, smoke=tables.smoke),
     }  # fmt: skip
@@ -116,4 +121,4 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
 
 def _rows_of_cell(frame: pd.DataFrame, cell: Any) -> pd.DataFrame:
     """Return the rows of a table that belong to the cell."""
-    return frame[(frame[CELL] == [getattr(cell, name) for name in CELL]).all(axis=1)]
+    return frame[(frame[CELL] == list(key_of(cell))).all(axis=1)]
