@@ -1,10 +1,10 @@
 """The command line: build the parser, import the command's function, and print a user's mistake in one line."""
 
 import argparse
-import importlib
 import importlib.metadata
 import io
 import os
+import pkgutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
                 stream.reconfigure(errors="backslashreplace")
     try:
         options = vars(build_parser().parse_args(arguments))
-        module, _, function = options.pop("function").partition(":")
-        code = getattr(importlib.import_module(f"respeed.{module}"), function)(**options)
+        command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
+        code = command(**options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough, such as `head`.

@@ -1,14 +1,13 @@
 """The commands that measure, and those that show results: measure, report, status, claims, trace and compare."""
 
 import contextlib
-import importlib
 import json
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -148,18 +147,20 @@ def parse_moment(text: str, where: str) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UserError(f"{where}: {text!r} is no moment; write it as 2026-11-28T10:15, in UTC") from None
-    in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return in_utc.isoformat(timespec="seconds")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def parse_duration(text: str, where: str) -> float:
     """Return the seconds of "90 s", "15min", "1.5 h" or "0"; raise UserError for anything else."""
     if text.strip() == "0":
         return 0.0
-    found = _DURATION.fullmatch(text.strip())
-    if not found or not float(found[1]):
+    duration = _DURATION.fullmatch(text.strip())
+    seconds = float(duration[1]) * _UNITS[duration[2]] if duration else 0.0
+    if not seconds:
         raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")
-    return float(found[1]) * _UNITS[found[2]]
+    return seconds
 
 
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
@@ -208,15 +209,16 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     Raises UserError if a run would refuse to measure because records of another machine have this machine's name.
     """
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
-    there, lines, machines = recorded_machines(run.smoke), list[str](), dict[str, Any]()
+    there, machines = recorded_machines(run.smoke), {}
+    lines: list[str] = []
     for name in machine or there:
         _check_recorded(name, there)
         counts = _count_cells(run, name)
         machines[name] = counts.to_dict("records")
-        shown = counts.astype(object).replace({0: NOTHING, "": NOTHING})
-        header = [str(column).replace("_", "\n") for column in shown]
         if not as_json:
-            print(f"{name}\n\n{tabulate(shown.to_numpy().tolist(), header, disable_numparse=True)}\n")
+            fields = counts.astype(object).replace([0, ""], NOTHING)
+            headers = fields.columns.str.replace("_", "\n").to_list()
+            print(f"{name}\n\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
     if not run.nodes:
         check_same_machine(run.machine, run.smoke)
     say = lines.append if as_json else print
@@ -235,13 +237,14 @@ def _check_recorded(machine: str, there: Collection[str]) -> None:
 
 def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     """Count a machine's cells by table and state, and add the time at which each table was last measured."""
-    description, table = read_description(machine, run.smoke), ["paper", "experiment"]
+    table = ["paper", "experiment"]
+    description = read_description(machine, run.smoke)
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
     waits = np.where(cells["reason"] == NOT_YET, "not_measured", "cannot_run")
     states = cells["status"].where(cells["status"] != "not-run", waits)
     is_in = pd.get_dummies(states).reindex(columns=STATES, fill_value=False)
-    counts = is_in.groupby([cells[name] for name in table], sort=False).sum()
+    counts = cells[table].join(is_in).groupby(table, sort=False).sum()
     counts["of"] = counts.sum(axis=1)
     counts["last_measured"] = rounds.groupby(table)["started"].max().str[:16].str.replace("T", " ")
     return counts.reset_index().fillna("")
@@ -266,10 +269,10 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
         for paper in tables.papers.values()
         if paper.claims
     }  # fmt: skip
-    claims = [one._asdict() for one in rows_of(tables["claims"])]
+    claims = [claim._asdict() for claim in rows_of(tables["claims"])]
     controls = "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"]))
-    found = {"smoke": smoke, "machine": name, "controls": controls, "papers": came_out, "claims": claims}
-    _print("claims", found, as_json)
+    document = {"smoke": smoke, "machine": name, "controls": controls, "papers": came_out, "claims": claims}
+    _print("claims", document, as_json)
 
 
 def _predict(on: str | None, cpu: str | None, machine: str, as_json: bool) -> None:
@@ -305,15 +308,15 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
     _check_recorded(name, there)
     tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
     records = read_records(smoke, name)
-    found = [trace_cell(tables, records, one) for one in find_cells(tables["cells"], cell, profile)]
-    _print("trace", {"smoke": smoke, "traces": found}, as_json)
+    traces = [trace_cell(tables, records, row) for row in find_cells(tables["cells"], cell, profile)]
+    _print("trace", {"smoke": smoke, "traces": traces}, as_json)
 
 
 def show_comparison(a: str, b: str, smoke: bool, as_json: bool) -> None:
     """Print which cells are faster or slower in the records of one side than of the other (see `read_side`)."""
     papers = papers_shown(smoke, [*load_config().papers, *paper_names()])
-    found = compare_rounds(read_side(a, smoke, papers), read_side(b, smoke, papers), papers)
-    _print("compare", {"smoke": smoke} | found, as_json)
+    compared = compare_rounds(read_side(a, smoke, papers), read_side(b, smoke, papers), papers)
+    _print("compare", {"smoke": smoke} | compared, as_json)
 
 
 def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
@@ -338,7 +341,7 @@ def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequ
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
     Print the path of the PDF or of the reviewer's page.
     """
-    for builder in chain.from_iterable(BUILDERS[part] for part in ([only] if only else WHOLE)):
-        module, _, function = builder.partition(":")
-        if made := getattr(importlib.import_module(module), function)(smoke, machine, papers):
-            print(made)
+    for part in [only] if only else WHOLE:
+        for builder in BUILDERS[part]:
+            if path := pkgutil.resolve_name(builder)(smoke, machine, papers):
+                print(path)

@@ -90,12 +90,11 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    finally:
+        with contextlib.suppress(OSError):  # after a failure; otherwise the file has its name by now
             part.unlink()
-        if isinstance(error, OSError):
-            raise cannot_write(path, error) from None
-        raise
 
 
 def lock_file(path: Path) -> int | None:
