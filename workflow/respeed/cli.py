@@ -66,6 +66,9 @@ class Parser(argparse.ArgumentParser):
             self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, known)}")
 
 
+Argument = tuple[str, dict[str, Any]]
+
+
 class Command(NamedTuple):
     """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
 
@@ -75,32 +78,37 @@ class Command(NamedTuple):
     function: str
     help: str = ""
     example: str = ""
-    arguments: tuple[tuple[str, dict[str, Any]], ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+
+def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
+    """Return an argument that takes a value, with its name for the value, its help text, and argparse's options."""
+    return name, {"metavar": metavar, "help": text, **options}
 
 
 WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)"
 AGAIN = "measure anew: what was measured before now, or before the moment SINCE, does not count as measured"
 SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
 PATH = "check only these records: a folder, or a file that `export` wrote"
-MACHINE = "--machine", {"metavar": "NAME", "help": "the name of its records (default: this machine's)"}
+MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
 SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
 MANY: dict[str, Any] = {"nargs": "+", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
 REVIEW = "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing"
 SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
-CONFIG = "--config", {"nargs": "*", "default": [], "metavar": "KEY=VALUE", "help": SETTINGS}
+CONFIG = argument("--config", "KEY=VALUE", SETTINGS, nargs="*", default=[])
 
 COMMANDS = {
     "measure": Command(
         "commands:measure", "measure the cells that config.yaml asks for and that are not measured yet",
         "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
         (
-            ("--budget", {"metavar": "TIME", "help": "begin nothing that would end after this time, such as 15min"}),
-            ("--wait", {"metavar": "TIME", "help": WAIT}),
-            ("--only", MANY | {"metavar": "WORD", "help": "only cells with this in PAPER/TABLE/CASE"}),
-            ("--profiles", MANY | {"metavar": "NAME", "help": "only these rows"}),
-            ("--rounds", {"type": int, "metavar": "NUMBER", "help": "until each cell has this many rounds"}),
-            ("--again", {"nargs": "?", "const": "now", "metavar": "SINCE", "help": AGAIN}),
+            argument("--budget", "TIME", "begin nothing that would end after this time, such as 15min"),
+            argument("--wait", "TIME", WAIT),
+            argument("--only", "WORD", "only cells with this in PAPER/TABLE/CASE", **MANY),
+            argument("--profiles", "NAME", "only these rows", **MANY),
+            argument("--rounds", "NUMBER", "until each cell has this many rounds", type=int),
+            argument("--again", "SINCE", AGAIN, nargs="?", const="now"),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
             ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),
             CONFIG,
@@ -109,10 +117,10 @@ COMMANDS = {
     "report": Command(
         "commands:make_report", "build tables, figures and the PDF from the records", "report --only tables",
         (
-            ("--only", {"choices": PARTS, "metavar": "PART", "help": f"build only this: {', '.join(PARTS)}"}),
+            argument("--only", "PART", f"build only this: {', '.join(PARTS)}", choices=PARTS),
             ("--review", {"dest": "only", "action": "store_const", "const": "review", "help": REVIEW}),
-            ("--machine", {"metavar": "NAME", "help": "the machine to show in full, where there are many"}),
-            ("--papers", {"nargs": "*", "metavar": "NAME", "help": "the papers to show (default: config.yaml's)"}),
+            argument("--machine", "NAME", "the machine to show in full, where there are many"),
+            argument("--papers", "NAME", "the papers to show (default: config.yaml's)", nargs="*"),
             SMOKE,
         ),
     ),
@@ -120,7 +128,7 @@ COMMANDS = {
         "commands:show_status", "show how much is measured, and what a run would measure",
         "status --config papers=all",
         (
-            ("--machine", MANY | {"metavar": "NAME", "help": "show these machines (default: all)"}),
+            argument("--machine", "NAME", "show these machines (default: all)", **MANY),
             SMOKE, CONFIG, JSON,
         ),
     ),
@@ -128,8 +136,8 @@ COMMANDS = {
         "commands:show_claims", "show the claims of papers, and whether they hold", "claims --machine my-laptop",
         (
             MACHINE,
-            ("--on", {"metavar": "GPU", "help": "predict instead, by a data sheet, such as 'H100 SXM'"}),
-            ("--cpu", {"metavar": "CPU", "help": "predict over the data sheet of this CPU, not over the CPU here"}),
+            argument("--on", "GPU", "predict instead, by a data sheet, such as 'H100 SXM'"),
+            argument("--cpu", "CPU", "predict over the data sheet of this CPU, not over the CPU here"),
             SMOKE, JSON,
         ),
     ),
@@ -137,22 +145,22 @@ COMMANDS = {
         "commands:show_trace", "show how a number was made, down to the lines of its records",
         "trace rbm/4096x11008 torch-all",
         (
-            ("cell", {"metavar": "CELL", "help": "TABLE/CASE or PAPER/TABLE/CASE"}),
-            ("profile", {"metavar": "PROFILE", "help": "the row, by its hardware profile"}),
+            argument("cell", "CELL", "TABLE/CASE or PAPER/TABLE/CASE"),
+            argument("profile", "PROFILE", "the row, by its hardware profile"),
             MACHINE, SMOKE, JSON,
         ),
     ),
     "compare": Command(
         "commands:show_comparison", "show what is faster or slower than in other records", "compare lab@0 lab@1",
-        (("a", {"metavar": "A", "help": SIDE}), ("b", {"metavar": "B", "help": "likewise"}), SMOKE, JSON),
+        (argument("a", "A", SIDE), argument("b", "B", "likewise"), SMOKE, JSON),
     ),
     "sessions": Command(
         "commands:show_sessions", "show when this machine was measured, and set a spoiled session aside",
         "sessions --set-aside 2026-11-28T10:15",
         (
             MACHINE,
-            ("--set-aside", {"metavar": "SESSION", "help": "count nothing of this session; nothing is deleted"}),
-            ("--take-back", {"metavar": "SESSION", "help": "count a session that was set aside again"}),
+            argument("--set-aside", "SESSION", "count nothing of this session; nothing is deleted"),
+            argument("--take-back", "SESSION", "count a session that was set aside again"),
             SMOKE,
         ),
     ),
@@ -160,30 +168,30 @@ COMMANDS = {
     "check": Command(
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
         (
-            ("path", {"nargs": "?", "type": Path, "metavar": "PATH", "help": PATH}),
-            ("--show", {"metavar": "PAPER", "help": "print a paper's tables, speedups and claims, to proofread them"}),
+            argument("path", "PATH", PATH, nargs="?", type=Path),
+            argument("--show", "PAPER", "print a paper's tables, speedups and claims, to proofread them"),
         ),
     ),
     "new": Command(
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
         (
-            ("kind", {"metavar": "KIND", "help": "paper, workload, hardware, machine or backend"}),
-            ("name", {"metavar": "NAME", "help": "its name, and that of its file or folder"}),
+            argument("kind", "KIND", "paper, workload, hardware, machine or backend"),
+            argument("name", "NAME", "its name, and that of its file or folder"),
         ),
     ),
     "export": Command(
         "files:export_records", "write records to one file, to take them elsewhere", "export records.zip",
         (
-            ("file", {"metavar": "FILE", "type": Path, "help": "the file to write"}),
-            ("--machine", {"metavar": "NAME", "help": "only the records of this machine (default: of all)"}),
+            argument("file", "FILE", "the file to write", type=Path),
+            argument("--machine", "NAME", "only the records of this machine (default: of all)"),
             SMOKE,
         ),
     ),
     "import": Command(
         "files:import_records", "add records of another machine", "import records.zip --as lab",
         (
-            ("path", {"metavar": "PATH", "type": Path, "help": "a file that `export` wrote, or a machine's folder"}),
-            ("--as", {"dest": "name", "metavar": "NAME", "help": "the name that the machine gets here"}),
+            argument("path", "PATH", "a file that `export` wrote, or a machine's folder", type=Path),
+            argument("--as", "NAME", "the name that the machine gets here", dest="name"),
             SMOKE,
         ),
     ),
@@ -205,8 +213,8 @@ def build_parser() -> Parser:
         shown: dict[str, Any] = {"help": says, "epilog": f"Example: respeed {example}"} if says else {}
         command = commands.add_parser(name, **shown)
         command.set_defaults(function=function)
-        for argument, options in arguments:
-            command.add_argument(argument, **options)
+        for flag, options in arguments:
+            command.add_argument(flag, **options)
     return parser
 
 
