@@ -26,8 +26,9 @@ def is_unprintable(char: str) -> bool:
 def name_unprintable(text: str) -> str | None:
     """Name the first character that cannot be printed, such as U+202E (RIGHT-TO-LEFT OVERRIDE); None without one."""
     for char in filter(is_unprintable, text):
+        code = f"U+{ord(char):04X}"
         name = "a line break" if char in "\r\n" else unicodedata.name(char, "")
-        return f"U+{ord(char):04X} ({name})" if name else f"U+{ord(char):04X}"
+        return f"{code} ({name})" if name else code
     return None
 
 
@@ -144,8 +145,8 @@ def measured_time(seconds: float | None, low: float | None, high: float | None) 
     if not is_known(seconds):
         return Value()
     unit, length = next((unit, length) for below, unit, length in _TIMES if seconds < below)
-    value, low, high = (one / length if is_known(one) else None for one in (seconds, low, high))
-    return measured_value(value, low, high, unit=f" {unit}")
+    low, high = (end and end / length for end in (low, high))
+    return measured_value(seconds / length, low, high, unit=f" {unit}")
 
 
 def format_share(share: float) -> str:
@@ -161,8 +162,9 @@ def format_whole_share(share: float) -> str:
 
 def format_span(values: Iterable[float], digits: int = 3) -> str:
     """Return the range of some numbers: 12.9 to 72.6; a single number if both ends read the same."""
-    found = sorted(values)
-    return " to ".join(dict.fromkeys(format_number(one, digits) for one in (found[0], found[-1])))
+    ordered = sorted(values)
+    lowest, highest = format_number(ordered[0], digits), format_number(ordered[-1], digits)
+    return lowest if lowest == highest else f"{lowest} to {highest}"
 
 
 def format_speedup(value: float | None) -> str:

@@ -99,11 +99,11 @@ def thread_complaint(profile: Profile, threads: int, proof: Facts, *, is_shared:
     If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
     library's pool, but all together may not take the time of more than `threads` CPUs.
     """
-    ran = proof["threads_ran"]
     if not profile.is_cpu:
         return None
-    if is_shared and (taken := proof["cpus_taken"]) > MOST_TAKEN * threads:
-        return f"took the time of {taken:.1f} CPUs, {threads} asked"
+    if is_shared and proof["cpus_taken"] > MOST_TAKEN * threads:
+        return f"took the time of {proof['cpus_taken']:.1f} CPUs, {threads} asked"
+    ran = proof["threads_ran"]
     if ran is None or ran in (threads, threads + is_shared):
         return None
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
@@ -263,9 +263,8 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
     needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
     if free is not None and needed > free:
         return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
-    available = memory_free()
-    needed = CHECK_FACTOR * memory_bytes * width
-    return f"needs {needed / 1e9:.1f} GB of memory, has {available / 1e9:.1f}" if needed > available else None
+    needed, free = CHECK_FACTOR * memory_bytes * width, memory_free()
+    return f"needs {needed / 1e9:.1f} GB of memory, has {free / 1e9:.1f}" if needed > free else None
 
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: Facts) -> None:
@@ -283,16 +282,16 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
         facts["graphs"] = f"no: {reason}"
     timer = _timer(order, asked, program, bench)
     if not workload.is_outside:
-        _check_and_time(order, program, timer, None, bench, facts)
+        _check_and_time(order, program, timer, None, facts)
         return
     with contextlib.closing(program.arrays.runner) as runner:
         facts["executables"] = runner.executables
-        _check_and_time(order, program, timer, runner, bench, facts)
+        _check_and_time(order, program, timer, runner, facts)
 
 
-def _check_and_time(order: Order, program: Program, timer: Timer, runner: Any, bench: Bench, facts: Facts) -> None:
+def _check_and_time(order: Order, program: Program, timer: Timer, runner: Any, facts: Facts) -> None:
     """Check a program's first step against float64, time steps by the recipe that fits, and check the last step."""
-    backend = bench.backend
+    backend = program.backend
     first = timer.first_step()
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     facts["errors"] = judged(program.check())
@@ -352,8 +351,7 @@ def _time_runs(program: Program, timer: Timer, runner: Any, first: Block) -> Tim
 
 
 def _warm_up(program: Program, timer: Timer, first: Block) -> Warmup:
-    synchronous, seconds = timer.synchronous, first.seconds
-    return warm_up(program.step, timer.sync, timer.protocol, synchronous=synchronous, first_seconds=seconds)
+    return warm_up(program.step, timer.sync, timer.protocol, synchronous=timer.synchronous, first_seconds=first.seconds)
 
 
 def judge(
@@ -364,14 +362,18 @@ def judge(
     Raises WrongResult, which names the worst array, if an error is not finite, or exceeds both `tolerance` and the
     array's own tolerance in `looser`.
     """
-    errors = {name: largest_error(pair) for name, pair in pairs.items()}
-    allowed = {name: max(tolerance, looser.get(name, 0.0)) for name in errors}
-    shares = {name: error / allowed[name] if math.isfinite(error) else math.inf for name, error in errors.items()}
-    worst = max(shares, key=shares.__getitem__)
-    if shares[worst] <= 1:
-        return errors
-    off = f"{worst} is off by {errors[worst]:.2g} of its largest value, {allowed[worst]:.0e} allowed"
-    raise WrongResult(f"{when}wrong result: {off}")
+    errors = {}
+    worst, highest = "", 1.0
+    for name, pair in pairs.items():
+        errors[name] = error = largest_error(pair)
+        allowed = max(tolerance, looser.get(name, 0.0))
+        share = error / allowed if math.isfinite(error) else math.inf
+        if share > highest:
+            highest = share
+            worst = f"{name} is off by {error:.2g} of its largest value, {allowed:.0e} allowed"
+    if worst:
+        raise WrongResult(f"{when}wrong result: {worst}")
+    return errors
 
 
 def _rehearse(asked: Asked, bench: Bench) -> None:
