@@ -86,17 +86,14 @@ def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
     return name, {"metavar": metavar, "help": text, **options}
 
 
-WAIT = "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)"
-AGAIN = "measure anew: what was measured before now, or before the moment SINCE, does not count as measured"
-SETTINGS = "settings that replace those of config.yaml, such as preset=smoke"
-PATH = "check only these records: a folder, or a file that `export` wrote"
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
 SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
 MANY: dict[str, Any] = {"nargs": "+", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
-REVIEW = "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing"
 SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
-CONFIG = argument("--config", "KEY=VALUE", SETTINGS, nargs="*", default=[])
+CONFIG = argument(
+    "--config", "KEY=VALUE", "settings that replace those of config.yaml, such as preset=smoke", nargs="*", default=[]
+)
 
 COMMANDS = {
     "measure": Command(
@@ -104,11 +101,18 @@ COMMANDS = {
         "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
         (
             argument("--budget", "TIME", "begin nothing that would end after this time, such as 15min"),
-            argument("--wait", "TIME", WAIT),
+            argument(
+                "--wait", "TIME",
+                "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)",
+            ),
             argument("--only", "WORD", "only cells with this in PAPER/TABLE/CASE", **MANY),
             argument("--profiles", "NAME", "only these rows", **MANY),
             argument("--rounds", "NUMBER", "until each cell has this many rounds", type=int),
-            argument("--again", "SINCE", AGAIN, nargs="?", const="now"),
+            argument(
+                "--again", "SINCE",
+                "measure anew: what was measured before now, or before the moment SINCE, does not count as measured",
+                nargs="?", const="now",
+            ),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
             ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),
             CONFIG,
@@ -118,7 +122,10 @@ COMMANDS = {
         "commands:make_report", "build tables, figures and the PDF from the records", "report --only tables",
         (
             argument("--only", "PART", f"build only this: {', '.join(PARTS)}", choices=PARTS),
-            ("--review", {"dest": "only", "action": "store_const", "const": "review", "help": REVIEW}),
+            ("--review", {
+                "dest": "only", "action": "store_const", "const": "review",
+                "help": "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing",
+            }),
             argument("--machine", "NAME", "the machine to show in full, where there are many"),
             argument("--papers", "NAME", "the papers to show (default: config.yaml's)", nargs="*"),
             SMOKE,
@@ -168,7 +175,10 @@ COMMANDS = {
     "check": Command(
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
         (
-            argument("path", "PATH", PATH, nargs="?", type=Path),
+            argument(
+                "path", "PATH", "check only these records: a folder, or a file that `export` wrote",
+                nargs="?", type=Path,
+            ),
             argument("--show", "PAPER", "print a paper's tables, speedups and claims, to proofread them"),
         ),
     ),

@@ -123,11 +123,13 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """
 
     def write(text: str) -> None:
+        if path is None:
+            return
         try:
-            with (path or Path(os.devnull)).open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(f"{text}\n")
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                print(text, file=file)
         except OSError as error:
-            raise cannot_write(path or "", error) from None
+            raise cannot_write(path, error) from None
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -255,23 +257,21 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
 
     With `on` or `cpu`, the names of data sheets, print instead the numbers that bounds alone predict (see `_predict`).
     """
-    there = recorded_machines(smoke)
     if machine:
-        _check_recorded(machine, there)
+        _check_recorded(machine, recorded_machines(smoke))
     name = machine or load_config().machine or machine_slug()
     if on or cpu:
         _predict(on, cpu, name, as_json)
         return
     tables = read_tables(smoke, [name])
-    came_out = {
-        paper.name: {"title": f"{paper.title} ({paper.venue} {paper.year})",
-                     "counts": count_results(name, paper, tables["cells"], tables["claims"])}
-        for paper in tables.papers.values()
-        if paper.claims
-    }  # fmt: skip
+    papers = {}
+    for paper in tables.papers.values():
+        if paper.claims:
+            counts = count_results(name, paper, tables["cells"], tables["claims"])
+            papers[paper.name] = {"title": f"{paper.title} ({paper.venue} {paper.year})", "counts": counts}
     claims = [claim._asdict() for claim in rows_of(tables["claims"])]
     controls = "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"]))
-    document = {"smoke": smoke, "machine": name, "controls": controls, "papers": came_out, "claims": claims}
+    document = {"smoke": smoke, "machine": name, "controls": controls, "papers": papers, "claims": claims}
     _print("claims", document, as_json)
 
 

@@ -65,8 +65,9 @@ def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gb
     float or array
         Seconds; NaN if a rate is not known.
     """
-    flops, traffic_bytes = np.nan_to_num(flops), np.nan_to_num(traffic_bytes)
-    return np.maximum(flops / (peak_gflops * 1e9), traffic_bytes / (bandwidth_gbytes * 1e9))
+    computing = np.nan_to_num(flops) / (peak_gflops * 1e9)
+    moving = np.nan_to_num(traffic_bytes) / (bandwidth_gbytes * 1e9)
+    return np.maximum(computing, moving)
 
 
 def has_bound(workload: str, flops: float) -> bool:

@@ -14,9 +14,10 @@ from respeed.analysis.claims import compare_claim, say_published
 from respeed.analysis.columns import make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_mean
 from respeed.analysis.expected import UNCOUNTED, Count, Counts, bound_seconds, has_bound
+from respeed.analysis.rounds import every_case
 from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Datasheet
-from respeed.model import CPU_ARCHITECTURES, Case, Claim, Paper
+from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 from respeed.records import case_key
 
 # Bytes of an array element, for a data sheet's GB/s. (Measured rates count at least 4, for the copy and the work.)
@@ -56,10 +57,7 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
         `says`, the claim in words; `lowest` and `highest`, the range of speedups, or None; `cases` and `all_cases`, the
         number of cases with a speedup and of all cases; `published`, the published numbers as text.
     """
-    cases: list[Case] = []
-    for experiment in paper.experiments.values():
-        cases += experiment.cases
-    counts = count(cases)
+    counts = count([case for _, _, case in every_case({paper.name: paper})])
     for claim in paper.claims.values():
         speedups = _predict(claim, paper, rates, counts)
         known = [speedup for speedup in speedups if speedup > 0]
@@ -78,12 +76,12 @@ def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[f
             speedups += _predict(paper.claims[name], paper, rates, counts)
         return [estimate_mean([Estimate(speedup) for speedup in speedups], claim.mean).value]
     is_gpu_over_cpu = not paper.rows[claim.row].is_cpu and all(paper.rows[name].is_cpu for name in claim.over)
-    found = []
-    for one in compare_claim(claim, paper, {}, UNMEASURED):
+    speedups = []
+    for compared in compare_claim(claim, paper, {}, UNMEASURED):
         names = claim.row, *claim.over
-        row, *bases = (published_bound(paper, claim.experiment, one.case, name, rates, counts) for name in names)
-        found.append(min((base / row for base in bases if base > 0 and is_gpu_over_cpu), default=math.nan))
-    return found
+        row, *bases = (published_bound(paper, claim.experiment, compared.case, name, rates, counts) for name in names)
+        speedups.append(min((base / row for base in bases if base > 0 and is_gpu_over_cpu), default=math.nan))
+    return speedups
 
 
 def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: Rates, counts: Counts) -> float:
@@ -95,10 +93,10 @@ def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: 
     precision = row.precision or FULL_PRECISION
     gflops, gbytes = rates.get(row.beside[-1], ({}, math.nan))
     width = BYTES[precision] / BYTES[FULL_PRECISION]
-    found = []
-    for one in table.cases:
-        if case in (one.name, table.total_case) and table.ran_in(one.workload, name):
-            flops, moved = counts.get(case_key(one.workload, one.parameters), UNCOUNTED)
+    bounds = []
+    for part in table.cases:
+        if case in (part.name, table.total_case) and table.ran_in(part.workload, name):
+            flops, moved = counts.get(case_key(part.workload, part.parameters), UNCOUNTED)
             seconds = bound_seconds(flops, width * moved, gflops.get(precision, math.nan), gbytes)
-            found.append(table.steps(one) * seconds if has_bound(one.workload, flops) else math.nan)
-    return math.fsum(found) if case == table.total_case else min(found, default=math.nan)
+            bounds.append(table.steps(part) * seconds if has_bound(part.workload, flops) else math.nan)
+    return math.fsum(bounds) if case == table.total_case else min(bounds, default=math.nan)
