@@ -138,7 +138,7 @@ class Program:
         self.count = 0
         # The arrays that a step reads as the last step left them.
         self._kept = {*workload.learned, *workload.state, *workload.handed_on}
-        self._given: dict[str, Any] = {}
+        self._given = dict(self.inputs)
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
         # Parts, and the step of each: in a pass over all items, "bases 1" and "bases 2" are the step "bases" in turn.
@@ -174,14 +174,14 @@ class Program:
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
         workload, backend, framework = self.workload, self.backend, self.framework
+        steps: dict[str, Step] = {}
         if several := getattr(workload, f"steps_{framework}", None):
-            steps: dict[str, Step] = several(view, backend)
-        elif workload.parts():
-            names = self._names.values()
-            steps = {name: partial(getattr(workload, f"{framework}_{name}"), view, backend) for name in names}
+            steps = several(view, backend)
         else:
-            steps = {"step": partial(getattr(workload, framework), view, backend)}
-        captured = tuple(steps) if workload.captured is True else workload.captured or ()
+            for name in self._names.values():
+                method = f"{framework}_{name}" if workload.parts() else framework
+                steps[name] = partial(getattr(workload, method), view, backend)
+        captured = steps if workload.captured is True else workload.captured or ()
         for name, step in steps.items():
             if workload.threads:
                 steps[name] = backend.limited(step, workload.threads)
@@ -244,10 +244,10 @@ class Program:
 
     def check(self) -> Pairs:
         """Pair the results of the last step with the reference results that the workload computes."""
-        given, last = {**self.inputs, **self._given}, self.count - 1
+        given, item = self._given.copy(), (self.count - 1) % self._items
         for name in self.workload.cycled:
-            given[name] = given[name][last % self._items]
-        seen: Any = _Seen(self.backend, self._views[last % self._items])
+            given[name] = given[name][item]
+        seen: Any = _Seen(self.backend, self._views[item])
         with np.errstate(all="ignore"):  # NaN and infinity are found in the comparison
             return self.workload.check(Arrays(**given), seen)
 
@@ -300,8 +300,8 @@ def try_device(backend: str, device: str) -> dict[str, Any]:
     for precision in module.PRECISIONS:
         try:
             made = module.Backend(device=device, precision=precision, threads=1, seed=0)
-            there = made.array(square)
-            is_right = np.array_equal(made.host(there @ there + 1), square @ square + 1)
+            factor = made.array(square)
+            is_right = np.array_equal(made.host(factor @ factor + 1), square @ square + 1)
             reasons[precision] = None if is_right else f"{SMALL_PRODUCT} is wrong"
         except NotMeasurable as reason:
             reasons[precision] = str(reason)

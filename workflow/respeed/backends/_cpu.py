@@ -106,6 +106,6 @@ class OnCpu(Backend):
 
     def uniform(self, out: Any) -> Any:
         """Fill an array with uniform random numbers, drawn with a new key, and return it."""
-        here = self.host(out)
-        fill_uniform(here.reshape(-1, here.shape[-1]), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
+        array = self.host(out)
+        fill_uniform(array.reshape(-1, array.shape[-1]), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
         return out

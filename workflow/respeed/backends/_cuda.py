@@ -23,8 +23,9 @@ class Graphs:
         self._wanted = True
         self._troubles: dict[str, None] = {}
         self.workspace_bytes = warm_up_products(self._stream, dtype)
-        a, b, out = (torch.zeros(64, 64, dtype=dtype, device=device) for _ in range(3))
-        self._product: Step = lambda: torch.mm(a, b, out=out)
+        square = torch.zeros(64, 64, dtype=dtype, device=device)
+        out = torch.zeros_like(square)
+        self._product: Step = lambda: torch.mm(square, square, out=out)
         self._begin_pool()
 
     def _begin_pool(self) -> None:
@@ -65,16 +66,10 @@ class Graphs:
             if by_autograd or not undo:
                 self._note(error)
                 return step
-        self._do_once(step)
+        with on_stream(self._stream):
+            step()
         undo()
         return self.captured(step, by_autograd=by_autograd, undo=None)
-
-    def _do_once(self, step: Step) -> None:
-        """Run the step on the stream of captures, and wait until the device is done."""
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._stream):
-            step()
-        torch.cuda.synchronize(self._device)
 
     def _capture(self, step: Step) -> Step:
         """Return a function that runs the step as a graph.
@@ -99,7 +94,8 @@ class Graphs:
 
     def why_plain(self) -> str | None:
         """Return why steps could not be captured since this was last called; None if all were captured."""
-        reasons, self._troubles = "; ".join(self._troubles), {}
+        reasons = "; ".join(self._troubles)
+        self._troubles.clear()
         return reasons or None
 
     @contextmanager
@@ -137,6 +133,15 @@ def no_garbage() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def on_stream(stream: torch.cuda.Stream) -> Iterator[None]:
+    """Within this context, run on the stream; at the end, wait until the device is done."""
+    stream.wait_stream(torch.cuda.current_stream(stream.device))
+    with torch.cuda.stream(stream):
+        yield
+    torch.cuda.synchronize(stream.device)
+
+
 def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> int:
     """Run matrix products on the stream, so that the libraries set up there what they cannot within a capture.
 
@@ -144,13 +149,12 @@ def warm_up_products(stream: torch.cuda.Stream, dtype: torch.dtype) -> int:
     and frees them; return how many.
     """
     device = stream.device
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        square, bias = (torch.zeros(*shape, dtype=dtype, device=device) for shape in ((64, 64), (64,)))
+    with on_stream(stream):
+        square = torch.zeros(64, 64, dtype=dtype, device=device)
+        bias = torch.zeros(64, dtype=dtype, device=device)
         torch.cuda.reset_peak_memory_stats(device)
         torch.addmm(square, square, square)
         torch.addmm(bias, square, square)
         torch.baddbmm(square[None], square[None], square[None])
         taken = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
-    torch.cuda.synchronize(device)
     return int(taken)

@@ -54,10 +54,10 @@ class Backend(Base):
 
     def array(self, values: Any, *, exact: bool = False) -> Any:
         """Copy `values` to the device in the row's precision; integers become int32."""
-        there = np.asarray(values)
-        there = there.astype(np.int32 if there.dtype.kind in "iu" else self.host_dtype, copy=False)
+        on_host = np.asarray(values)
+        on_host = on_host.astype(np.int32 if on_host.dtype.kind in "iu" else self.host_dtype, copy=False)
         # A copy, since on the CPU JAX may use NumPy's memory as it is, to which nothing may be written.
-        return jnp.copy(jax.device_put(there, self.device))
+        return jnp.copy(jax.device_put(on_host, self.device))
 
     def host(self, array: Any) -> Any:
         """Return a JAX array as NumPy's, and anything else unchanged."""
@@ -94,14 +94,14 @@ class JaxProgram(Program):
 
     def _make_views(self) -> list[Arrays]:
         arrays = vars(self.arrays)
-        # A list of its items: each is an argument by itself.
-        arrays |= {name: [jnp.copy(item) for item in arrays[name]] for name in self.workload.cycled}
+        for name in self.workload.cycled:  # a list of its items: each is an argument by itself
+            arrays[name] = [jnp.copy(item) for item in arrays[name]]
         self.backend.key, arrays["key"] = jax.random.split(self.backend.key)
         rooms = {name for name, values in self.inputs.items() if isinstance(values, Zeros)}
         self._changes = (rooms | {*self.workload.learned, *self.workload.state, "key"}) & {*arrays}
         # For the device that the arguments lie on, which need not be JAX's first.
-        lowered = jax.jit(self._function, donate_argnums=0, keep_unused=True).lower(*self._arguments())
-        self._compiled = lowered.compile()
+        step = jax.jit(self._function, donate_argnums=0, keep_unused=True)
+        self._compiled = step.lower(*self._arguments()).compile()
         return [self.arrays] * self._items
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
@@ -109,7 +109,7 @@ class JaxProgram(Program):
 
     def _arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays that a step changes, and those that it only reads: of `cycled` arrays, this step's item."""
-        reads = dict(vars(self.arrays))
+        reads = vars(self.arrays).copy()
         for name in self.workload.cycled:
             reads[name] = reads[name][self.count % self._items]
         changes = {name: reads.pop(name) for name in self._changes}
@@ -128,8 +128,8 @@ class JaxProgram(Program):
         return {**changes, **changed, "key": key}
 
     def _run(self) -> None:
-        self.backend.asked = found = self._compiled(*self._arguments())
-        vars(self.arrays).update(found)
+        self.backend.asked = changed = self._compiled(*self._arguments())
+        vars(self.arrays).update(changed)
 
     def _write(self, name: str, values: Any) -> None:
         """Replace the array `name` by a new one with `values`, because JAX's arrays cannot be written to."""
