@@ -91,7 +91,7 @@ def say_farewell(run: Run) -> Outcome:
     """Print the last lines of a run: its finding, where figure, report and tables are, and what came out."""
     document, page = Path(f"{run.document}.pdf"), Path(f"{run.document}.html")
     if document.exists():
-        for finding in _find(run):
+        if finding := _find(run):
             _say(finding)
         figure = Path(run.front_page["figure"]).with_suffix(".png")
         # After the target `pdf`, an earlier page is older than the tables.
@@ -102,15 +102,14 @@ def say_farewell(run: Run) -> Outcome:
     return Outcome(False, False) if run.nodes else say_what_came_out(run, _say)
 
 
-def _find(run: Run) -> list[str]:
-    """Return the finding on this machine, by the first paper and the tables that were built; none at tiny sizes."""
+def _find(run: Run) -> str | None:
+    """Return the finding on this machine, by the first paper and the tables that were built; None at tiny sizes."""
     if run.smoke:
-        return []
+        return None
     with contextlib.suppress(UserError):  # a table that somebody has deleted
         shown = load_shown(run.smoke, run.machine, run.config.papers)
-        finding = find(shown, next(iter(shown.papers.values())), run.machine)
-        return [finding] if finding else []
-    return []
+        return find(shown, next(iter(shown.papers.values())), run.machine)
+    return None
 
 
 def say_what_came_out(run: Run, say: Callable[[str], None]) -> Outcome:
