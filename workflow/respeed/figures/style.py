@@ -135,6 +135,7 @@ def save_figure(figure: Figure, path: Path) -> None:
         with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure.savefig(made, format=ending, metadata=dateless, dpi=PNG_DPI)
+        figure.set_layout_engine("none")  # all files have the layout of the first
         content = made.getvalue()
         if ending == "svg":
             content = content.replace(f"'{FACE}'".encode(), ", ".join(f"'{face}'" for face in FACES).encode())

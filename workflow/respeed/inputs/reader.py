@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 from pydantic import TypeAdapter, ValidationError
 
 from respeed.errors import UserError, nearest
@@ -193,12 +196,18 @@ def parse_yaml(text: str, where: str) -> Any:
         raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
 
 
-class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2, and without features that are rarely meant.
+class _Loader(Composer, yaml.cyaml.CParser, SafeConstructor, Resolver):
+    """SafeLoader with libyaml's parser, the scalars of YAML 1.2, and without features that are rarely meant.
 
     It refuses tags, aliases, duplicate keys, and texts that cannot be printed. `no`, `012` and `1:30` stay texts, `1e3`
     is a number.
     """
+
+    def __init__(self, stream: str) -> None:
+        yaml.cyaml.CParser.__init__(self, stream)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
