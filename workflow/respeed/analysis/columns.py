@@ -5,7 +5,10 @@ This module sets the dtypes of the frames, writes and reads the files, and makes
     ./run python -m respeed.analysis.columns > docs/tables.md
 """
 
+import functools
+import itertools
 import tomllib
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +95,14 @@ def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield each row as a named tuple, with the columns' names; a missing number is None, not NaN."""
-    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name="Row")
+    values = frame.to_numpy(dtype=object, copy=True)
+    values[frame.isna().to_numpy()] = None
+    return itertools.starmap(_row_type(tuple(frame.columns)), values)
+
+
+@functools.cache
+def _row_type(columns: tuple[str, ...]) -> Any:
+    return namedtuple("Row", columns)
 
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:

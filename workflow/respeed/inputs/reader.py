@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
-from yaml.composer import Composer
-from yaml.constructor import SafeConstructor
-from yaml.resolver import Resolver
 from pydantic import TypeAdapter, ValidationError
+from yaml.composer import Composer
 
 from respeed.errors import UserError, nearest
 from respeed.model import LARGEST
@@ -196,7 +194,7 @@ def parse_yaml(text: str, where: str) -> Any:
         raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
 
 
-class _Loader(Composer, yaml.cyaml.CParser, SafeConstructor, Resolver):
+class _Loader(Composer, yaml.CSafeLoader):
     """SafeLoader with libyaml's parser, the scalars of YAML 1.2, and without features that are rarely meant.
 
     It refuses tags, aliases, duplicate keys, and texts that cannot be printed. `no`, `012` and `1:30` stay texts, `1e3`
@@ -204,13 +202,11 @@ class _Loader(Composer, yaml.cyaml.CParser, SafeConstructor, Resolver):
     """
 
     def __init__(self, stream: str) -> None:
-        yaml.cyaml.CParser.__init__(self, stream)
         Composer.__init__(self)
-        SafeConstructor.__init__(self)
-        Resolver.__init__(self)
+        yaml.CSafeLoader.__init__(self, stream)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
             raise _refused("aliases (*name) are not allowed; write the value again", event)
         if tag := getattr(event, "tag", None):

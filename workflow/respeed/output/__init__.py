@@ -32,8 +32,10 @@ def build_tables(smoke: bool, machine: str | None = None, papers: Collection[str
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
             path = folder / paper.name / experiment.name
-            to_csv(lay_out_published(every, paper, experiment), path.with_name(f"{path.name}.csv"))
             table = lay_out_published(shown, paper, experiment)
+            is_whole = shown.machines == every.machines
+            whole = table if is_whole else lay_out_published(every, paper, experiment)
+            to_csv(whole, path.with_name(f"{path.name}.csv"))
             write_text(path.with_name(f"{path.name}.md"), to_markdown(table, shown.stamp))
             write_text(path.with_name(f"{path.name}.tex"), to_latex(table, shown.stamp))
     write_text(results / "README.md", make_readme(shown))

@@ -33,7 +33,7 @@ from respeed.schedule.work import USUAL, Wanted, Work
 
 # Guesses: the start of a process for a row that was never measured, and a round of a smoke case without the start.
 START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
-# A later round takes less than the first, in which code is compiled: 0.76 to 0.99 of it over all cases of three machines.
+# A later round takes this share of the first, in which code is compiled: 0.76 to 0.99 over all cases of three machines.
 LATER_SHARE = 0.87
 # To give a number an interval, a run may take this many times its minutes.
 OVERTIME = 1.2

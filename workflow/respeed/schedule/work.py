@@ -103,8 +103,9 @@ class Wanted:
     """A case on a row; `cells` are the cells of tables that ask for the case; cases of a lower `tier` come first.
 
     `is_first` is whether the case is shown early: the first table asks for it, on a row of `_shown_first`. `source` is
-    a checksum of the workload's file and of the outside program, if any. `rehearsals` are the table's tiny cases: one
-    of the same workload runs first, to load what a first step loads. `guess` is a guess of a round's seconds.
+    a checksum of the workload's file and of the outside program, if any. `rehearsals` are tiny cases of the table: one
+    of the same workload runs before a case of real size, to load what a first step loads. `guess` is a guess of a
+    round's seconds.
     """
 
     row: Row
@@ -204,7 +205,7 @@ def list_work(
                     min(tier, before.tier) if before else tier,
                     is_first or (before is not None and before.is_first),
                     source_of(case, row.profile.architecture),
-                    experiment.smoke_cases,
+                    () if config.preset.is_smoke else experiment.smoke_cases,
                     experiment.round_seconds / len(experiment.cases),
                 )
     printing = {paper.name for paper, _ in chosen if paper.rows}
