@@ -33,7 +33,7 @@ from respeed.measure.timing import (
     warm_up,
 )
 from respeed.model import Case, number_bytes
-from respeed.protocol import Block, Warmup, contamination, quiet_probe
+from respeed.protocol import SMOKE, Block, Warmup, contamination, quiet_probe
 from respeed.sessions import Probes, probed_as
 from respeed.text import counted, first_sentences
 from respeed.workloads import Pairs, Workload, make_workload
@@ -48,6 +48,8 @@ Timed = tuple[Warmup, tuple[Block, ...]]
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=640, k=640, n=640)
+# For tiny cases, whose times are no measurements: beside these the probe would take most of the time.
+SMOKE_PROBE = Matmul(m=256, k=256, n=256)
 # Up to this many threads, every BLAS was seen to use all of them for the probe.
 MANY = 8
 # CPU time and elapsed time are never read at quite the same moment.
@@ -159,6 +161,8 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         meter = Meter(tuple(counters), clock_reader(profile.device, pci))
         bench, threads_proof = make_bench(backend, order.probes, meter)
         ceilings = measure_ceilings(backend)
+        if order.timing == SMOKE:
+            bench = replace(bench, probe=Probe(backend.build(SMOKE_PROBE, 0).step, backend.sync, repeats=1))
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
         return
