@@ -362,7 +362,7 @@ def test_the_first_rounds_are_measured_however_long_they_take_and_then_only_what
 def test_one_that_is_never_clean_keeps_a_run_going_for_a_fifth_of_its_minutes_and_no_longer() -> None:
     asked = work(**RBM | {"most": 99}, minutes=48 / 60)
     *first, last = run(asked, where("576x1024", losing(), profiles=("torch-1",)), turns=13)[1]
-    for seconds, is_left in ((7.0, True), (9.0, False)):
+    for seconds, is_left in ((4.0, True), (5.0, False)):
         slow = replace(last, results=(last.results[0].model_copy(update={"wall_seconds": seconds}),))
         assert (Plan(asked, (*first, slow)).next_turn() is not None) == is_left
 

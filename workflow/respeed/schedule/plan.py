@@ -213,13 +213,13 @@ class Plan:
         return seconds + sum(number * self._start_of(profile) for profile, number in starts.items())
 
     def _seconds_of_round(self, wanted: Wanted) -> float:
-        """Estimate the seconds of a round of a case: the mean of its later rounds, or else by its first one.
+        """Estimate the seconds of a round of a case by its last one: a busy machine's neighbours stay for some minutes.
 
         Of a case without rounds this is the guess times the `_pace`.
         """
         took = [result.wall_seconds for _, result in self.tried(wanted)]
         if len(took) > 1:
-            return statistics.fmean(took[1:])
+            return took[-1]
         return LATER_SHARE * took[0] if took else self._pace * self._guess(wanted)
 
     def _guess(self, wanted: Wanted) -> float:
