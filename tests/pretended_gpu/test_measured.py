@@ -32,7 +32,7 @@ def test_a_round_is_measured_with_its_energy_but_for_the_case_whose_error_stays(
     # What the pretended device answered is not kept among the answers of this machine's own.
     added["XDG_CACHE_HOME"] = str(project.folder / ".cache")
     told = project.run("python", "-c", MEASURE, **added).stdout
-    records = json.loads(told[told.index('[[{"schema') :].splitlines()[0])  # libraries may say something beside it
+    records = json.loads(told[told.index('[[{"') :].splitlines()[0])  # libraries may say something beside it
     assert {start["backend"]["accelerator"] for start, _ in records} == {"Pretended GPU (no device)"}
     cases = {name_of(case): case for _, results in records for case in results}
     reason = cases.pop("64x256")["reason"]
