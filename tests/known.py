@@ -1,5 +1,6 @@
 """What is made of known tables, those of tests/golden, and what was made of them before."""
 
+import difflib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -38,4 +39,5 @@ def assert_known(path: Path, text: str) -> None:
     """It is what the file says; WRITE_KNOWN=1 ./run pytest ... writes the files anew."""
     if "WRITE_KNOWN" in os.environ:
         path.write_text(text, encoding="utf-8")
-    assert text.splitlines() == path.read_text(encoding="utf-8").splitlines()
+    known = path.read_text(encoding="utf-8").splitlines()
+    assert text.splitlines() == known, "\n".join(difflib.unified_diff(known, text.splitlines(), str(path), "now"))
