@@ -2,6 +2,8 @@
 
 ./run python bench/limits.py cd1       a CD-1 step over its five bare products; every size and backend, 1 and all cores
 ./run python bench/limits.py patches   the overlapping-patches step over its five stacks of products, likewise
+                                       (each in a process of its own, in turns: in one process, the products would wait
+                                       for threads that still look for work after the step)
 ./run python bench/limits.py gpu       on a CUDA device, for every size of the RBM table and precision: a CD-1 step
                                        over its five bare products, and the step asked for operation by operation
                                        over the same as a graph
@@ -9,17 +11,22 @@
 
 import argparse
 import gc
-from collections.abc import Callable, Iterator
+import json
+import os
+import subprocess
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from paired import Comparison, Step, compare, paired_ratio
+from paired import Step, bind_to, count_repeats, in_fresh_process, paired_ratio, seconds_each
 
+from respeed.analysis.estimates import estimate_values
 from respeed.backends import Backend, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.blas import gemm
+from respeed.machine.cpu import usable_cores
 from respeed.machine.process import machine_lock
-from respeed.model import Case
+from respeed.measure.timing import seconds_now
 from respeed.workloads import Workload, make_workload
 from respeed.workloads.matmul import Cd1Products
 from respeed.workloads.patches import Patches
@@ -29,6 +36,8 @@ BACKENDS = ("numpy", "torch")
 GPU_PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 # Steps between two waits for the device: whole rounds of the mini-batches.
 GPU_STEPS, GPU_PAIRS = 12 * BATCHES, 9
+# Processes of each kind, in turns; and how long a step is timed in each, and how often at least.
+TURNS, ALONE_SECONDS, LEAST = 5, 2.0, 5
 
 
 def five_products(backend: Backend, workload: Any) -> Step:
@@ -73,17 +82,37 @@ def _five(backend: Backend, stack: tuple[int, ...], V: int, H: int, B: int) -> S
     return step
 
 
-def _steps(experiment: str, threads: int) -> Iterator[tuple[str, Case, Backend, Workload, Step]]:
-    for case in load_paper("raina2009").experiments[experiment].cases:
+def time_alone(what: str, kind: str, name: str, threads: int) -> None:
+    """Print the seconds of every case, by its name, as JSON: of its step, or of its products alone."""
+    bind_to(threads)
+    backend, seconds = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1), {}
+    for case in load_paper("raina2009").experiments[EXPERIMENTS[what]].cases:
+        workload = make_workload(case)
+        step = backend.build(workload, 1).step if kind == "step" else PRODUCTS[what](backend, workload)
+        repeats, times = count_repeats(step), list[float]()
+        began = seconds_now()
+        while len(times) < LEAST or seconds_now() - began < ALONE_SECONDS:
+            times.append(seconds_each(step, repeats))
+        # Beside neighbours, the fastest tenth is the quiet one.
+        seconds[case.name] = float(np.quantile(times, 0.1))
+        gc.collect()
+    print(json.dumps(seconds))
+
+
+def over_products(what: str) -> None:
+    """Print each step's time over that of its products, the mean of turns with its interval."""
+    for threads in sorted({1, len(usable_cores())}):
         for name in BACKENDS:
-            backend = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1)
-            workload = make_workload(case)
-            yield name, case, backend, workload, backend.build(workload, 1).step
-
-
-def over_products(experiment: str, products: Callable[[Backend, Any], Step], threads: int) -> None:
-    for name, case, backend, workload, step in _steps(experiment, threads):
-        print(f"  {case.name:<22} {name:<9} {paired_ratio(step, products(backend, workload))}", flush=True)
+            times: dict[str, list[dict[str, float]]] = {"step": [], "products": []}
+            for turn in range(TURNS):
+                for kind in sorted(times, reverse=bool(turn % 2)):
+                    words = [what, "--threads", str(threads), "--alone", kind, name]
+                    times[kind].append(json.loads(in_fresh_process(words, threads, subprocess.PIPE)))
+            for case in times["step"][0]:
+                ratios = [one[case] / other[case] for one, other in zip(times["step"], times["products"], strict=True)]
+                found = estimate_values(ratios)
+                print(f"  {threads} of {os.cpu_count()} cores, {case:<22} {name:<9} {found.value:.3f} "
+                      f"({found.low:.3f} to {found.high:.3f})", flush=True)  # fmt: skip
 
 
 def many_steps(backend: Backend, workload: Workload) -> Step:
@@ -117,22 +146,23 @@ def on_gpu() -> None:
                 print(f"  {case.name:<12} {precision} {name:<16} {paired_ratio(one, other, GPU_PAIRS)}", flush=True)
 
 
-COMPARISONS: dict[str, Comparison] = {
-    "cd1": lambda threads: over_products("rbm", five_products, threads),
-    "patches": lambda threads: over_products("patches", five_stacks, threads),
-}
+EXPERIMENTS = {"cd1": "rbm", "patches": "patches"}
+PRODUCTS: dict[str, Callable[[Backend, Any], Step]] = {"cd1": five_products, "patches": five_stacks}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("comparison", choices=[*COMPARISONS, "gpu"])
-    parser.add_argument("--threads", type=int, help="compare in this process, which has the environment for it")
+    parser.add_argument("comparison", choices=[*PRODUCTS, "gpu"])
+    parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.comparison == "gpu":
+    if options.alone:
+        time_alone(options.comparison, *options.alone, options.threads)
+    elif options.comparison == "gpu":
         with machine_lock():
             on_gpu()
     else:
-        compare(options.comparison, COMPARISONS, options.threads)
+        over_products(options.comparison)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 A round's time is the true one times exp of what the noise adds: drift, common to all profiles that take turns at that
 time; what a process has for all of its cases; what a session has for all of its rounds; what a case has of its own,
-another spread on each profile; and now and then a disturbance. One that the probe sees is discarded, and measured again
-at the end of the turn; one that it does not see counts.
+another spread on each profile; and now and then a disturbance. One that the probe sees slows it in five blocks, each by
+itself, and the step by the same to the power of a slope that each case has; one that it does not see counts.
 """
 
 import functools
@@ -47,7 +47,7 @@ BEGIN = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 TURN_SECONDS, DAY = 25.0, 86400.0
 WANTED = tuple(
     Wanted(
-        Row(PROFILES[name], 1, ()),
+        Row(PROFILES[name], 2, ()),
         case,
         (CellKey("box", "raina2009", "rbm", case.name, "rbm", name),),
         USUAL,
@@ -59,8 +59,10 @@ WANTED = tuple(
     for case in RBM.cases
     for name in NAMES
 )
-# How often an attempt at a disturbed case is clean, as seen on a shared machine.
-MENDED = 0.7
+BLOCKS = 5
+# Slopes of products' cases, as a normal distribution; of work by items, the least and the largest; and how many times
+# slower a core is beside a neighbour.
+SLOPE, ITEMS, SLOWER = (1.0, 0.12), (0.1, 1.1), (1.05, 1.8)
 
 # Claims: their test, the true ratio in each case, what is published of each, and whether the claim is true.
 CLAIMS: tuple[tuple[str, tuple[float, ...], dict[str, list[float]], bool], ...] = (
@@ -91,6 +93,8 @@ class Noise:
     unseen: float = 0.0
     tails: bool = False
     session: float = 0.0
+    falls: bool = False
+    items: bool = False
 
 
 SCENARIOS = (
@@ -99,6 +103,10 @@ SCENARIOS = (
     Noise("drift as large as the noise", drift=0.02),
     Noise("spreads from 1 to 6 %", spreads=(0.01, 0.03, 0.02, 0.06)),
     Noise("long tails, drift, disturbed", drift=0.015, seen=0.2, unseen=0.08, tails=True),
+    Noise("two blocks in three disturbed", seen=0.67),
+    Noise("nine blocks in ten disturbed", seen=0.9),
+    Noise("half disturbed, work by items", seen=0.5, items=True),
+    Noise("half disturbed, and a clock that falls by 30 % after half a minute", seen=0.5, falls=True),
 )
 
 
@@ -110,6 +118,8 @@ class Machine:
         self.records: list[Record] = []
         self.drift, self.drifts = float(draw.normal(0, noise.drift)), list[float]()
         self.levels = [float(draw.normal(0, noise.session))]
+        shape = len(NAMES), len(RBM.cases)
+        self.slopes = draw.uniform(*ITEMS, shape) if noise.items else draw.normal(*SLOPE, shape)
 
     def begin_session(self) -> None:
         """A day later: what all rounds of a session share is another."""
@@ -131,14 +141,17 @@ class Machine:
         self.drifts.append(self.drift)
         process = draw.normal(0, noise.process)
         made = []
-        for case in RBM.cases:
+        fast = math.log(0.7) if noise.falls and len(self.drifts) * TURN_SECONDS <= 30 else 0.0
+        for number, case in enumerate(RBM.cases):
             if case.name in wanted:
-                clean = draw.random() >= noise.seen or draw.random() < MENDED
                 own = draw.standard_t(3) / math.sqrt(3) if noise.tails else draw.normal()
                 added = self.levels[-1] + self.drift + process + noise.spreads[place] * own
                 if draw.random() < noise.unseen:
                     added += math.log(draw.uniform(1.05, 1.3))
-                made.append(_result(case, self.ratios[place] * math.exp(added), clean))
+                slow = np.where(draw.random(BLOCKS) < noise.seen, np.log(draw.uniform(*SLOWER, BLOCKS)), 0.0)
+                seconds = self.ratios[place] * np.exp(added + fast + self.slopes[place, number] * slow)
+                probes = 0.004 * np.exp(fast + slow + draw.normal(0, 0.01, BLOCKS))
+                made.append(_result(case, seconds, probes, not noise.items))
         begun = len(self.levels) * DAY + len(self.drifts) * TURN_SECONDS
         return _record(NAMES[place], begun, made)
 
@@ -282,18 +295,21 @@ def simulate_claim(
     return found
 
 
-def _result(case: Case, seconds: float, clean: bool) -> Result:
-    probe = 0.004 if clean else 0.008
+def _result(case: Case, seconds: np.ndarray, probes: np.ndarray, together: bool) -> Result:
+    blocks = tuple(
+        Block(1, (step,), (probe, probe), 0.0, 1, 0, 0.0, None)
+        for step, probe in zip(seconds.tolist(), probes.tolist(), strict=True)
+    )
     return Result(
         workload="rbm", parameters=dict(case.parameters), number=1, source="", status="measured", reason=None,
         flops=1e9, traffic_bytes=1e6, parts={}, errors={}, warmup=Warmup(settled=True, step_seconds=1.0),
-        blocks=(Block(1, (seconds, seconds), (probe, probe), 0.0, 1, 0, 0, None),), wall_seconds=1.0,
+        blocks=blocks, wall_seconds=1.0, together=together,
     )  # fmt: skip
 
 
 def _record(name: str, begun: float, made: list[Result]) -> Record:
     start = Start.model_validate({
-        "schema": SCHEMA, "smoke": False, "profile": asdict(PROFILES[name]), "threads": 1, "seed": 1,
+        "schema": SCHEMA, "smoke": False, "profile": asdict(PROFILES[name]), "threads": 2, "seed": 1,
         "timing": asdict(REAL), "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
         "machine": HERE, "commit": "simulated", "start_seconds": 2.0,
         "backend": {"package": "simulated", "library": "simulated"}, "ceilings": {"flops_per_second": 1e13},

@@ -68,8 +68,8 @@ def make_lines(
     is_timed = facts.get("status", "measured") == "measured"
     block = {
         "sample_steps": 1, "sample_seconds": [*seconds], "probe_seconds": [0.004 * probe] * 2,
-        "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0,
-        "clock_throttles": None, "part_seconds": [], "joules": {}, "device": [],
+        "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_seconds": 0.0,
+        "throttled_seconds": None, "part_seconds": [], "joules": {}, "device": [],
     } | own["block"]  # fmt: skip
     row = {
         "name": profile, "label": f"label of {profile}", "package": "package", "architecture": "single-cpu",

@@ -42,7 +42,7 @@ def timed(times: list[float], *more: dict[str, Any], **facts: Any) -> Records:
           "work": "1,000,000 examples", "steps": pytest.approx(STEPS), "flops": pytest.approx(1e9 * STEPS),
           "traffic_bytes": pytest.approx(1e6 * STEPS)}),
         # A round with slow probes does not count, although it was faster; nor does a session without a clean block.
-        (timed([0.1] * 7, {"number": 8, "probe": 1.5, "seconds": [0.05] * 2}),
+        (timed([0.1] * 7, {"number": 8, "run_delay_seconds": 1.0, "seconds": [0.05] * 2}),
          {"status": "settled", "rounds": 7, "discarded": 1, "seconds": SECONDS}),
         (timed([0.1] * 7, {"number": 8, "run_delay_seconds": 1.0, "started": LATER}),
          {"rounds": 7, "discarded": 1, "sessions": 1}),

@@ -10,6 +10,7 @@ from respeed.analysis.estimates import (
     CELL_LEVEL,
     RATIO_LEVEL,
     SESSION_SPREAD,
+    Doubt,
     Estimate,
     estimate_cell,
     estimate_mean,
@@ -18,6 +19,7 @@ from respeed.analysis.estimates import (
     estimate_values,
     level_among,
     what_is_missing,
+    widen,
 )
 
 # Rounds that differ by 2 %, as logarithms.
@@ -149,3 +151,24 @@ def test_a_mean_of_ratios_and_its_interval_are_those_of_the_formula(kind: str, v
     found = estimate_mean(TWO, kind)
     assert (found.value, found.low, found.high) == pytest.approx((value, value / np.exp(half), value * np.exp(half)))
     assert estimate_mean([*TWO, Estimate(8.0)], kind).low is None
+
+
+def test_what_all_ratios_share_does_not_average_out() -> None:
+    """Sixteen ratios of ±8 %, of which ±6 % are the quiet probes of the two rows."""
+    ratios = [Estimate(2.0, 2 * np.exp(-0.08), 2 * np.exp(0.08), shared) for shared in [0.06] * 16]
+    found = estimate_mean(ratios, "geometric")
+    own = (0.08**2 - 0.06**2) ** 0.5 / 4
+    assert np.log(found.high / 2) == pytest.approx(np.hypot(own, 0.06))
+
+
+def test_a_quiet_probe_cancels_within_its_row() -> None:
+    one, other = Doubt(0.03, 0.04, "torch-1"), Doubt(0.01, 0.02, "torch-all")
+    assert one.error == pytest.approx(0.05)
+    assert one.over(other) == pytest.approx((0.03**2 + 0.01**2 + 0.04**2 + 0.02**2) ** 0.5)
+    assert one.over(other._replace(row="torch-1")) == pytest.approx((0.03**2 + 0.01**2) ** 0.5)
+
+
+def test_an_error_that_rounds_do_not_show_widens_their_interval() -> None:
+    found = widen(Estimate(1.0, np.exp(-0.03), np.exp(0.03)), 0.04 / 1.959964, 0.95)
+    assert (found.value, np.log(found.high), np.log(found.low)) == pytest.approx((1.0, 0.05, -0.05))
+    assert widen(Estimate(1.0), 0.1, 0.95).low is None

@@ -8,7 +8,8 @@ import pytest
 
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import read_rounds, step_seconds
+from respeed.analysis.neighbours import TOGETHER, Quiet
+from respeed.analysis.rounds import read_rounds, step_times
 from respeed.model import Case
 from respeed.protocol import Block
 from respeed.records import in_order
@@ -34,15 +35,33 @@ def test_a_probe_is_slow_beside_those_of_its_own_profile() -> None:
     assert dict(found.groupby("profile")["step_seconds"].count()) == {"torch-1": 7, "torch-all": 7}
 
 
-@pytest.mark.parametrize(("row", "clean"), [({}, 0), (GPU, 7)], ids=["cpu", "device"])
-def test_what_is_quiet_is_known_from_all_cases_of_a_session_and_on_a_device_from_the_same_case_alone(
-    row: dict[str, str], clean: int
-) -> None:
-    """The first case was disturbed throughout: only beside the others does it show. What a device just did decides its
-    clock: there all probes of the case may be slow."""
-    found = rounds_of(*seven(0.1, probe=2.0, **row), *seven(0.1, case="1024x4096", **row))
-    assert dict(found.groupby("case")["step_seconds"].count()) == {"576x1024": clean, "1024x4096": 7}
-    assert set(found["causes"]) == {"", *(["slow reference probe in 1"] * (not clean))}
+def test_what_is_quiet_on_a_cpu_is_known_from_all_cases() -> None:
+    """Neighbours slowed the first case throughout, and its steps by as much: beside quiet probes it takes half."""
+    found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, case="1024x4096"))
+    assert dict(found.groupby("case")["step_seconds"].mean()) == pytest.approx({"576x1024": 0.05, "1024x4096": 0.1})
+    assert dict(found.groupby("case")["slowness"].mean()) == pytest.approx({"576x1024": 2.0, "1024x4096": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("facts", "shorter"),
+    [
+        ({"together": True, "threads": 2}, 2.0), ({"threads": 2}, 2.0**0.6), ({}, 2.0), ({"threads": 16}, 1.0),
+        ({"backend": "jax"}, 1.0), ({"smoke": True}, 1.0),
+    ],
+)  # fmt: skip
+def test_steps_feel_neighbours_by_their_kind(facts: dict[str, Any], shorter: float) -> None:
+    """Beside probes that take twice as long: of products, of items on several threads, of many, and of others."""
+    found = rounds_of(*seven(0.1, probe=2.0, **facts), *seven(0.1, case="1024x4096", **facts))
+    slow = found[found["case"] == "576x1024"]
+    assert list(slow["step_seconds"]) == pytest.approx([0.1 / shorter] * 7)
+    assert set(slow["step_seconds_measured"]) == {0.1}
+
+
+def test_probes_on_a_device_are_compared_within_a_case() -> None:
+    """What a device just did decides its clock: there all probes of a case may be slow."""
+    found = rounds_of(*seven(0.1, probe=2.0, **GPU), *seven(0.1, case="1024x4096", **GPU))
+    assert set(found["causes"]) == {""}
+    assert set(found["step_seconds"]) == {0.1}
 
 
 PROGRAM = Case("program", "program", {"program": {"command": ["true"]}})
@@ -92,13 +111,14 @@ def test_every_bare_product_raises_the_ceiling_of_its_row(workload: str) -> None
     assert set(read_rounds(records, papers)["peak_gflops"]) == {40.0}
 
 
-def test_the_clean_blocks_of_a_round_count_by_their_steps_and_the_others_are_counted() -> None:
-    """Three steps of 0.1 s and eight of 0.2 s, two to a sample: their mean and their median, whatever their block."""
-    disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"clock_throttles": 3}] * 2]
-    record = make_record([0.1] * 3, blocks=[{}, *disturbed, {"sample_steps": 2, "sample_seconds": [0.4] * 4}])
+def test_a_round_is_the_median_of_its_clean_blocks() -> None:
+    """Blocks of 0.1, 0.2 and 0.3 s a step, of one or more steps; discarded ones are counted."""
+    disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"throttled_seconds": 0.1}] * 2]
+    clean = [{"sample_seconds": [0.1] * 3}, {"sample_steps": 2, "sample_seconds": [0.4] * 4}, {"sample_seconds": [0.3]}]
+    record = make_record([0.1] * 3, blocks=[*clean, *disturbed])
     (row,) = rows_of(rounds_of(record))
-    assert (row.step_seconds, row.step_seconds_median) == (pytest.approx(1.9 / 11), pytest.approx(0.2))
-    assert (row.blocks, row.discarded) == (5, 3)
+    assert (row.step_seconds, row.step_seconds_measured) == (pytest.approx(0.2), pytest.approx(0.2))
+    assert (row.blocks, row.discarded) == (6, 3)
     assert row.causes == "clocks throttled in 2, waited for a core in 1"
 
 
@@ -110,10 +130,9 @@ def test_one_round_on_another_day_does_not_take_the_interval_away() -> None:
     assert (ratio.low is not None, together) == (True, False)
 
 
-def test_the_median_of_a_round_has_its_parts_as_often_as_they_count() -> None:
+def test_the_parts_of_a_step_count_as_often_as_they_are_weighted() -> None:
     """Three samples of two steps: the parts take 1 and 3 tenths of each, and count ten times and once."""
     parts = ((0.05, 0.1, 0.15), (0.15, 0.3, 0.45))
     block = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, part_seconds=parts)
-    found = step_seconds([block], {"code": 10.0, "bases": 1.0})
-    assert found["step_seconds_median"] == pytest.approx((10 * 0.1 + 0.3) / 2)
-    assert found["step_seconds"] == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)
+    found = step_times([block], {"code": 10.0, "bases": 1.0}, Quiet(0.004), TOGETHER)
+    assert found["step_seconds"] == found["step_seconds_measured"] == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)

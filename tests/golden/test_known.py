@@ -35,7 +35,7 @@ PLAIN: tuple[int, float, dict[str, Any]] = (4, 0.01, {})
 HAPPENS = [
     PLAIN, (5, 0.01, {"errors": {"a": 3e-6, "b": None}}), (9, 0.04, {"joules": {"GPU": 3.0, "package-0": 1.0}}),
     PLAIN, (2, 0.01, {"settled": False}), (5, 0.2, {}), (4, 0.01, {"run_delay_seconds": 9.0}),
-    (4, 0.01, {"blocks": [{}, {"quota_throttles": 1}, {"minor_faults": 10**7}]}), (4, 0.01, {"settled": False}),
+    (4, 0.01, {"blocks": [{}, {"quota_seconds": 9.0}, {"minor_faults": 10**7}]}), (4, 0.01, {"settled": False}),
     (4, 0.01, {"blocks": [{"device": [{}, SLOW]}, {"device": [SLOW | {"reasons": 36}]}]}),
     (4, 0.01, {"status": "failed", "reason": "no memory"}),
     (9, 0.01, {}), (4, 0.01, {"blocks": [{"probe_seconds": [0.004, 0.006]}, {}]}), (6, 0.05, {"graphs": "no: why"}),

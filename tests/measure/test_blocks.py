@@ -9,13 +9,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, call
 
+import numpy as np
 import pytest
 
+from respeed.analysis.neighbours import Quiet, find_quiet
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import timing
 from respeed.measure.timing import (
@@ -29,10 +32,10 @@ from respeed.measure.timing import (
     take_snapshot,
     warm_up,
 )
-from respeed.protocol import REAL, Block, contamination, quiet_probe
+from respeed.protocol import REAL, Block, contamination, lasting_causes
 from tests.known import assert_known
 
-QUIET = {"run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_throttles": 0, "clock_throttles": 0}
+QUIET = {"run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_seconds": 0.0, "throttled_seconds": 0.0}
 CLEAN = Block(sample_steps=1, sample_seconds=(0.25, 0.25, 0.5), probe_seconds=(0.004, 0.004), **QUIET)
 WATTS = 200.0
 # What a reading of a counter takes, seconds: it must show in no time.
@@ -70,14 +73,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def nothing() -> None: ...
 
 
-def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: tuple[EnergyCounter, ...] = ()) -> Timer:
+def timer(clock: Clock, seconds: float, *, counters: tuple[EnergyCounter, ...] = ()) -> Timer:
     def product() -> None:
         clock.now += 0.004 + 1e-5 * clock.products
         clock.products += 1
 
     step = clock.step(lambda _: seconds)
     probe = Probe(product, nothing, 2)
-    return Timer((step,), nothing, synchronous, 1, seconds, REAL, probe, [], meter=Meter(counters))
+    return Timer((step,), nothing, REAL, probe, meter=Meter(counters))
 
 
 @pytest.mark.parametrize(
@@ -86,33 +89,57 @@ def timer(clock: Clock, seconds: float, *, synchronous: bool = True, counters: t
         # Threads may wait for two hundredths of the time that they could have run.
         ({"run_delay_seconds": 0.0399}, []), ({"run_delay_seconds": 0.0401}, ["waited for a core"]),
         *(({"probe_seconds": ends}, ["slow reference probe"]) for ends in ((0.004, 0.0051), (0.0051, 0.004))),
-        ({"quota_throttles": 1}, ["CPU quota used up"]), ({"clock_throttles": 1}, ["clocks throttled"]),
+        ({"quota_seconds": 0.0399}, []), ({"quota_seconds": 0.0401}, ["CPU quota used up"]),
+        ({"throttled_seconds": 0.0199}, []), ({"throttled_seconds": 0.0201}, ["clocks throttled"]),
         ({"minor_faults": 8_300}, []), ({"minor_faults": 8_400}, ["page faults"]),
         # What the kernel does not tell is not held against a block.
-        (dict.fromkeys(("run_delay_seconds", "threads_ran", "quota_throttles", "clock_throttles")), []),
+        (dict.fromkeys(("run_delay_seconds", "threads_ran", "quota_seconds", "throttled_seconds")), []),
     ],
 )  # fmt: skip
 def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> None:
-    assert contamination(replace(CLEAN, **facts), 2, 0.004, REAL) == causes
+    assert contamination(replace(CLEAN, **facts), 2, REAL, (), 0.004) == causes
 
 
-def test_what_a_machine_is_like_now_and_then_is_no_quiet_state_of_it() -> None:
-    for fast, usual, slow, quiet in (
-        (12, 80, 8, 500.0),  # a machine that is now and then faster than itself, as one of 16 cores was
-        (12, 40, 48, 340.0),  # nothing is usual there
-        (26, 74, 0, 340.0),  # disturbed most of the time, and quiet in a quarter of it
-    ):
-        probes = [340.0] * fast + [500.0 + one for one in range(usual)] + [900.0 + 20 * one for one in range(slow)]
-        assert quiet_probe(probes) == quiet
+def test_a_laptop_that_is_always_hot_keeps_its_blocks() -> None:
+    """Clocks that are low in every block of most rounds belong to the machine; in few rounds they disturb."""
+    hot, cold = replace(CLEAN, throttled_seconds=0.5), CLEAN
+    for rounds, kept in (([[hot, hot]] * 3 + [[hot, cold]], True), ([[hot, cold]] * 3 + [[hot, hot]], False)):
+        lasting = lasting_causes(rounds, REAL)
+        assert (contamination(hot, 1, REAL, lasting) == []) == kept
 
 
-def test_disturbed_blocks_are_kept_and_measured_again_until_the_cap(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": 1.0})
-    timed = timer(clock, 0.01).measure()
-    assert all(contamination(block, 1, 0.004, REAL) for block in timed)
-    assert sum(block.seconds for block in timed) >= REAL.measure_cap * REAL.measure_seconds * 0.999
+def probes(seconds: float, noise: float = 0.0, busy: float = 0.0, seed: int = 1) -> list[float]:
+    """A hundred probes, of which a share is 1.2 to 1.8 times as slow."""
+    draw = np.random.default_rng(seed)
+    slow = np.where(draw.random(100) < busy, draw.uniform(1.2, 1.8, 100), 1.0)
+    return list(seconds * slow * np.exp(draw.normal(0, noise, 100)))
+
+
+def test_the_quiet_probe_is_found_beside_neighbours() -> None:
+    processes = [probes(0.004, 0.01, busy, seed) for seed, busy in enumerate((0.3, 0.6, 0.9, 0.5, 0.8, 0.9))]
+    quiet = find_quiet(processes)
+    assert quiet.seconds == pytest.approx(0.004, rel=0.02)
+    assert quiet.error < 0.02
+
+
+def test_a_fast_first_half_minute_is_not_the_quiet_state() -> None:
+    """A laptop's clock falls, and does not come back."""
+    assert find_quiet([probes(0.003), *[probes(0.004)] * 5]).seconds == pytest.approx(0.004)
+
+
+def test_a_noisy_hour_later_does_not_change_the_quiet_probe() -> None:
+    before = [probes(0.004, 0.01, seed=seed) for seed in range(5)]
+    later = [probes(0.004, 0.01, 1.0, seed) for seed in range(20)]
+    assert find_quiet([*before, *later]).seconds == find_quiet(before).seconds
+    assert find_quiet([*before, *[probes(0.0035)] * 9]).seconds < find_quiet(before).seconds
+
+
+def test_a_quiet_probe_that_processes_disagree_on_has_an_error() -> None:
+    assert find_quiet([probes(0.004)]).error == 0.05
+    apart = find_quiet([probes(0.004 * slow) for slow in (1.0, 1.1, 1.25, 1.4)])
+    assert apart.error > 0.05
+    assert math.log(apart.seconds / 0.004) < 2 * apart.error
+    assert find_quiet([probes(0.004, 0.01, seed=seed) for seed in range(5)]).error < 0.01
 
 
 def shown(value: Any) -> str:
@@ -134,21 +161,23 @@ def account_of(clock: Clock, seconds: float, synchronous: bool, shares: Any, cha
 
     parts = tuple(clock.step(lambda done, share=share: seconds * share * (1 + change**done)) for share in shares)
     meter = Meter((clock.counter(),), lambda: {"sm_mhz": clock.now})
-    one = replace(timer(clock, math.inf, synchronous=synchronous), parts=parts, sync=sync, meter=meter)
-    first = one.first_step()
+    one = replace(timer(clock, math.inf), parts=parts, sync=sync, meter=meter)
+    first = one.one_step()
     warm = warm_up(step, sync, REAL, synchronous=synchronous, first_seconds=first.seconds)
     assert warm.settled == (change < 1)
     yield f"{shown([*vars(warm).values()])}; {clock.steps} parts, {clock.now:.5g} s"
-    for block in (first, *replace(one, step_seconds=warm.step_seconds).measure(begin=sync)):
+    time_steps, least = (one.short_steps, REAL.block_seconds) if synchronous else (one.device_steps, 0.25)
+    timed = time_steps(warm.step_seconds, lambda number: number == 1 and not step())
+    for block in (first, *timed):
         if block is not first:
-            assert block.seconds >= REAL.block_seconds * 0.9
-            assert block.steps >= (REAL.block_steps if seconds < REAL.block_seconds else 1)
+            assert block.seconds >= least * 0.9
+            assert block.steps >= (REAL.block_steps if warm.step_seconds <= least else 1)
             assert len(block.sample_seconds) <= (26 if synchronous else 1)  # a record stays small
         readings = [read["sm_mhz"] for read in block.device]
         parts_told = "".join(f"; {shown(part)}" for part in block.part_seconds)
         told = f"{shown(block.sample_seconds)}{parts_told}; probes {shown(block.probe_seconds)}"
         yield f"  {block.sample_steps} x {told}; device {shown(readings)}; {block.joules['package-0']:.5g} J"
-    yield f"  {clock.steps} parts, {clock.now:.5g} s, {len(one.probes)} probes"
+    yield f"  {clock.steps} parts, {clock.now:.5g} s"
 
 
 def accounts() -> str:
@@ -156,8 +185,7 @@ def accounts() -> str:
     lines: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timing, "take_snapshot", lambda *_, **__: None)
-        waits = itertools.cycle([0.0, 1.0, 0.0])  # after each first step is a block that is disturbed
-        patch.setattr(timing, "difference", lambda *_: QUIET | {"run_delay_seconds": next(waits)})
+        patch.setattr(timing, "difference", lambda *_: QUIET)
         steps = itertools.product((2e-4, 0.004, 0.02, 0.08, 0.3), (True, False), ((1.0,), (0.25, 0.75)), (0.8,))
         for seconds, synchronous, shares, change in (*steps, (0.02, True, (1.0,), 1.1), (5.0, True, (1.0,), 0.8)):
             clock = Clock()
@@ -171,11 +199,34 @@ def test_what_is_timed_when_and_how_often_is_known_to_the_step() -> None:
     assert_known(Path(__file__).with_name("blocks.txt"), accounts())
 
 
+def test_probes_inside_a_long_step_are_no_part_of_it(clock: Clock) -> None:
+    """Ten products of 30 ms: before every second one a probe is due, of which neither time nor energy counts."""
+    marks = list[Callable[[], None]]()
+
+    @contextmanager
+    def marked(at_mark: Callable[[], None]) -> Iterator[None]:
+        marks.append(at_mark)
+        yield
+
+    def step() -> None:
+        for _ in range(10):
+            marks[-1]()
+            clock.now += 0.03
+
+    block = replace(timer(clock, 0.0, counters=(clock.counter(),)), parts=(step,), marked=marked).one_step()
+    assert [seconds for seconds, _ in block.inside] == pytest.approx([0.06] * 4)
+    assert block.seconds == pytest.approx(0.3)
+    assert block.joules["package-0"] == pytest.approx(WATTS * 0.3, rel=0.06)
+    # Between two probes their mean counts, and each part by its time: 0.2 s are quiet, and 0.1 s half slow.
+    slow = replace(block, probe_seconds=(0.004, 0.004), inside=((0.2, 0.004), (0.05, 0.008)))
+    assert Quiet(0.004).slowness(slow) == pytest.approx(math.log(2) / 2 * 0.1 / 0.3)
+
+
 def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a program was built or checked it took twice as long, on a quiet machine."""
-    assert make_probe(clock.step(lambda _: 0.0005), nothing).repeats == 20
+    assert make_probe(clock.step(lambda _: 0.0005), nothing).repeats == 10
     assert make_probe(clock.step(lambda _: 0.02), nothing).repeats == 1
     clock.steps = 0
     one = Probe(clock.step(lambda number: 0.008 if number % 5 == 0 else 0.004), nothing, 4)
@@ -183,7 +234,7 @@ def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_cou
     order: list[str] = []
 
     def product() -> None:
-        clock.now += 0.006
+        clock.now += 0.003
         order.append("product")
 
     one = make_probe(product, lambda: order.append("wait"))
@@ -227,11 +278,11 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are(
 
 
 def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(clock: Clock) -> None:
-    assert timer(clock, 0.01).first_step().joules == {}
+    assert timer(clock, 0.01).one_step().joules == {}
     lost = EnergyCounter("GPU", iter([1.0]).__next__)  # the second reading fails
-    assert timer(clock, 0.01, counters=(clock.counter(), lost)).first_step().joules == {}
+    assert timer(clock, 0.01, counters=(clock.counter(), lost)).one_step().joules == {}
     unsure = EnergyCounter("GPU", iter([2.0, 1.0]).__next__)  # as one that was set back
-    assert timer(clock, 0.01, counters=(clock.counter(), unsure)).first_step().joules == {}
+    assert timer(clock, 0.01, counters=(clock.counter(), unsure)).one_step().joules == {}
 
 
 def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(
@@ -239,13 +290,13 @@ def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(
 ) -> None:
     for is_ahead, causes in ((True, []), (False, ["waited for a core"]), (None, ["waited for a core"])):
         waited = replace(CLEAN, run_delay_seconds=CLEAN.seconds, ahead=is_ahead)
-        assert contamination(waited, 1, 0.004, REAL) == causes
+        assert contamination(waited, 1, REAL) == causes
     busy = iter([True, True, False])  # at the end of each block of one step
-    timed = [replace(timer(clock, 0.5), synchronous=False, busy=busy.__next__).first_step() for _ in range(3)]
+    timed = [replace(timer(clock, 0.5), busy=busy.__next__).one_step() for _ in range(3)]
     assert [block.ahead for block in timed] == [True, True, False]
     snapshots = Mock(side_effect=take_snapshot)
     monkeypatch.setattr(timing, "take_snapshot", snapshots)
-    assert replace(timer(clock, 0.5), helpers=(1,), is_shared=True).first_step().ahead is None
+    assert replace(timer(clock, 0.5), helpers=(1,), is_shared=True).one_step().ahead is None
     assert snapshots.call_args_list == [call((1,), is_shared=True)] * 2
     waits = iter([9, 5])  # what was waited before a block is none of its own
-    assert replace(timer(clock, 0.5), happened=lambda: {"minor_faults": next(waits)}).first_step().minor_faults == 5
+    assert replace(timer(clock, 0.5), happened=lambda: {"minor_faults": next(waits)}).one_step().minor_faults == 5

@@ -3,7 +3,6 @@
 import errno
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ from respeed import kernels
 from respeed.backends import Backend, make_backend
 from respeed.errors import NotMeasurable, WrongResult
 from respeed.inputs.machines import load_profile
+from respeed.inputs.papers import load_paper
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import case as measuring
 from respeed.measure import timing
@@ -27,23 +27,26 @@ from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
 from tests.measure.test_blocks import QUIET
-from tests.orders import name_of, order_of
+from tests.orders import order_of
 
 ORDER, FP64 = order_of(), order_of("openblas-1-fp64")
+PATCHES = load_paper("raina2009").experiments["patches"]
 
 
 def backend(precision: str = "fp32") -> Backend:
     return make_backend("numpy", device="cpu", precision=precision, threads=1, seed=1)
 
 
-def bench(made: Backend | None = None, probes: Sequence[float] = (), meter: Meter = NO_METER) -> measuring.Bench:
-    return measuring.make_bench(made or backend(), {"": list(probes)}, meter)[0]
+def bench(made: Backend | None = None, meter: Meter = NO_METER) -> measuring.Bench:
+    return measuring.make_bench(made or backend(), meter)[0]
 
 
-def measured(one: measuring.Bench | None = None, case: Case | None = None, **changed: Any) -> dict[str, Any]:
+def measured(
+    one: measuring.Bench | None = None, case: Case | None = None, number: int = 1, **changed: Any
+) -> dict[str, Any]:
     """The facts of the case, by default of the first smoke case; of an order with these changes."""
     first = ORDER.cases[0]
-    asked = Asked(case, 1, first.source) if case else replace(first, rehearsals=())
+    asked = Asked(case, number, first.source) if case else replace(first, rehearsals=(), number=number)
     return measuring.measure_case(replace(ORDER, **changed), asked, one or bench())
 
 
@@ -64,15 +67,37 @@ def corrupted(after: int) -> Any:
     return step
 
 
-@pytest.mark.parametrize(("after", "when"), [(0, ""), (2, "after the timed steps: ")])
-def test_a_wrong_step_shows_no_time_whether_its_first_is_wrong_or_a_later_one(
-    after: int, when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("number", "after", "when"), [(1, 0, ""), (2, 2, "after the timed steps: ")])
+def test_a_wrong_step_shows_no_time(number: int, after: int, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In round 1 the first step is checked, in round 2 the last."""
     one = bench()
-    assert measured(one)["status"] == "measured"
+    assert measured(one, number=number)["status"] == "measured"
     monkeypatch.setattr(Rbm, "numpy", corrupted(after))
-    facts = measured(one)
-    assert is_without_times(facts, "wrong", f"{when}wrong result: ")
+    assert is_without_times(measured(one, number=number), "wrong", f"{when}wrong result: ")
+
+
+def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten blocks, another one in each round; what is wrong in the middle alone is caught there."""
+    places, checked = list[int](), Rbm.check
+    monkeypatch.setattr(Rbm, "check", lambda self, given, seen: places.append(calls[0]) or checked(self, given, seen))
+    one, calls, step = bench(), [0], Rbm.numpy
+
+    def counted(self: Rbm, a: Any, row: Any) -> None:
+        calls[0] += 1
+        step(self, a, row)
+
+    monkeypatch.setattr(Rbm, "numpy", counted)
+    longer, shares = replace(ORDER.timing, measure_seconds=10 * ORDER.timing.block_seconds), list[float]()
+    for number in range(1, 13):
+        calls[0] = 0
+        facts = measured(one, number=number, timing=longer)
+        assert facts["status"] == "measured"
+        assert facts["errors"]
+        shares.append(places[-1] / calls[0])
+    assert len(places) == 12
+    assert shares[0] < 0.1
+    assert shares[1] == 1
+    assert len({round(10 * share) for share in shares[2:]}) > 2
 
 
 def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
@@ -142,7 +167,7 @@ def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as
     for case, given, direction in (("from", ["to", "from"], "from"), ("from", ["to"], "to")):
         rehearsals = (ORDER.cases[0].case, *(copies[one] for one in given))
         large = replace(copies[case], parameters=copies[case].parameters | {"length": 99})
-        measuring._rehearse(Asked(large, 1, "", rehearsals), measuring.Bench(made, one.probe, {}))
+        measuring._rehearse(Asked(large, 1, "", rehearsals), measuring.Bench(made, one.probe))
         assert built.pop() == (direction, 0)
 
 
@@ -184,45 +209,51 @@ def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
         ("program-1", {"runner": whole}, True), ("program-1", {"runner": part}, False),
     ):  # fmt: skip
         program = Mock(arrays=SimpleNamespace(**arrays), parts={"a": 1, "b": 2})
-        timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), ORDER.cases[0], program, one)
+        timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), program, one)
         assert (timer.meter == one.meter, timer.parts, timer.is_shared) == (is_metered, (1, 2), False)
         assert timer.helpers == arrays.get("helpers", ())
         if runner := arrays.get("runner"):
             assert (timer.own_seconds, timer.happened) == (runner.own_seconds, runner.happened)
 
 
-def test_what_is_quiet_is_known_from_earlier_turns_of_the_session() -> None:
-    """A turn that is slow from its first probe to its last finds nothing strange in itself."""
-    strict = replace(ORDER, timing=replace(ORDER.timing, max_probe_ratio=1.25))
-    one, asked = bench(probes=[1e-9] * 1000), ORDER.cases[0]
-    facts = measuring.measure_case(strict, asked, one)
-    assert facts["status"] == "measured"
-    assert measuring.is_disturbed(strict, asked, facts, one)
-    clean = replace(facts["blocks"][0], probe_seconds=(1e-9, 1e-9))
-    assert not measuring.is_disturbed(strict, asked, facts | {"blocks": [*facts["blocks"], clean]}, one)
-    one.probes[""][:1000] = []
-    assert not measuring.is_disturbed(
-        replace(strict, timing=replace(strict.timing, max_probe_ratio=1e3)), asked, facts, one
-    )
-
-
-def test_a_step_that_fills_a_block_is_timed_from_its_first_on_and_its_first_and_its_last_are_checked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    each = {"timing": replace(ORDER.timing, block_seconds=1e-7, sample_seconds=1e-7, measure_seconds=5e-3)}
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_long_step_is_timed_and_checked_at_once(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    each = {"timing": replace(ORDER.timing, long_seconds=1e-7), "number": number}
     facts = measured(**each)
     assert facts["status"] == "measured", facts["reason"]
     assert facts["warmup"].steps == 0
-    assert {(block.sample_steps, len(block.sample_seconds)) for block in facts["blocks"]} == {(1, 1)}
+    assert [(block.sample_steps, len(block.sample_seconds)) for block in facts["blocks"]] == [(1, 1)]
     # A device's clock is cold then.
     made = backend()
     monkeypatch.setattr(made, "synchronous", False)
     assert measured(bench(made), **each)["warmup"].steps > 0
-    with monkeypatch.context() as patched:
-        patched.setattr(Rbm, "numpy", corrupted(1))
-        assert is_without_times(measured(one := bench(), **each), "wrong", "after the timed steps: wrong result: "), one
     monkeypatch.setattr("respeed.measure.case.TOLERANCE", {"fp32": 1e-12})
     assert is_without_times(measured(**each), "wrong", "wrong result: ")
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_long_step_is_probed_where_no_thread_works(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the products of a step, and not while threads take patches."""
+    monkeypatch.setattr(timing, "MARK_SECONDS", 0.0)
+    made, working, marks = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1), [0], [0]
+    each = type(made).each
+
+    def counted(self: Backend, items: Any, work: Any) -> None:
+        working[0] += threads > 1
+        each(self, items, work)
+        working[0] -= threads > 1
+
+    monkeypatch.setattr(type(made), "each", counted)
+    probe = measuring.Bench(made, timing.Probe(lambda: marks.append(working[0]), made.sync, 1))
+    patches = next(case for case in PATCHES.smoke_cases if case.workload == "patches")
+    for case, least in ((None, 3), (patches, 0 if threads > 1 else 3)):
+        facts = measured(probe, case, threads=threads, timing=replace(ORDER.timing, long_seconds=1e-9))
+        assert facts["status"] == "measured", facts["reason"]
+        (block,) = facts["blocks"]
+        assert len(block.inside) >= least
+        assert block.seconds > 0
+    assert not any(marks[1:])
 
 
 def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
@@ -244,14 +275,6 @@ def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_
         measuring.derive_seed(seed, key, number, "data") for seed in (1, 2) for key in keys for number in range(1, 13)
     }
     assert len(seeds) == 2 * len(keys) * 12
-
-
-def test_what_was_disturbed_twice_keeps_the_blocks_of_both_attempts_and_the_larger_errors() -> None:
-    first = {"errors": {"a": 1.0, "b": 0.1}, "blocks": [1], "wall_seconds": 0.5}
-    second = {"errors": {"a": 0.5, "b": 0.5}, "blocks": [2], "wall_seconds": 0.25, "status": "measured"}
-    both = {"errors": {"a": 1.0, "b": 0.5}, "blocks": [1, 2], "wall_seconds": 0.75, "status": "measured", "attempts": 2}
-    assert measuring.merge_attempts(first, second) == both
-    assert measuring.merge_attempts(first, second | {"status": "wrong"})["blocks"] == []
 
 
 # All cases of a process.
@@ -278,29 +301,6 @@ def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: py
     assert {*map(str, (reading for block in last["facts"]["blocks"] for reading in block.device))} == {"{'watts': 1.0}"}
     monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3})
     assert events_of(ORDER) == [{"event": "not-run", "reason": "3 threads ran, 1 asked"}]
-
-
-@pytest.mark.parametrize(("disturbed", "clean"), [(1, True), (5, False)])
-def test_a_case_that_was_disturbed_is_measured_once_more_in_its_turn(
-    disturbed: int, clean: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first so many attempts at the case 64x256 have used up a quota."""
-    left, original = [disturbed], measuring._measure
-
-    def measure(order: Order, asked: Asked, workload: Any, one: measuring.Bench, facts: dict[str, Any]) -> None:
-        original(order, asked, workload, one, facts)
-        if asked.case.name == "64x256" and left[0] > 0:
-            left[0] -= 1
-            facts["blocks"] = [replace(block, quota_throttles=1) for block in facts["blocks"]]
-
-    monkeypatch.setattr(measuring, "_measure", measure)
-    events = events_of(ORDER)
-    begun = [event["case"] for event in events if event["event"] == "begin"]
-    assert [name for name in begun if name.endswith("again")] == ["rbm 64x256, which was disturbed, again"]
-    (facts,) = [event["facts"] for event in events if event.get("facts", {}).get("attempts")]
-    # What was disturbed stays among its facts.
-    throttles = {block.quota_throttles or 0 for block in facts["blocks"]}
-    assert (facts["attempts"], name_of(facts), throttles) == (2, "64x256", {0, 1} if clean else {1})
 
 
 def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(

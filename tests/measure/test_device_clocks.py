@@ -10,10 +10,9 @@ import pytest
 from respeed.analysis.rounds import read_rounds
 from respeed.measure import timing
 from respeed.measure.case import measure_ceilings
-from respeed.measure.timing import PROBE_SECONDS, Meter, Timer, make_probe, warm_up
+from respeed.measure.timing import DEVICE_PROBE_SECONDS, Meter, Timer, make_probe, warm_up
 from respeed.protocol import POWER_CAP, REAL, TOO_HOT
-from respeed.records import Record, case_key
-from respeed.sessions import probes_of
+from respeed.records import Record
 from respeed.workloads.matmul import Matmul
 from tests.derived import PAPER, PAPERS
 from tests.made import make_record
@@ -71,24 +70,21 @@ def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     records: list[Record] = []
     for gpu.round in range(1, ROUNDS + 1):
         gpu.pause()
-        probe, probes = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False), probes_of(records)
-        assert probe.repeats == pytest.approx(PROBE_SECONDS / PRODUCT, rel=0.01) or gpu.is_slow
+        probe = make_probe(lambda: gpu.run(PRODUCT), gpu.sync, synchronous=False)
+        assert probe.repeats == pytest.approx(DEVICE_PROBE_SECONDS / PRODUCT, rel=0.01) or gpu.is_slow
         results = []
         for number, case in enumerate(CASES):
 
             def step(heavy: bool = number % 2 > 0) -> None:
                 gpu.run(STEP, heavy=heavy)
 
-            compared = probes.setdefault(case_key(case.workload, case.parameters), [])
-            timer = Timer(
-                parts=(step,), sync=gpu.sync, synchronous=False, threads=1, step_seconds=1e9, protocol=REAL,
-                probe=probe, probes=compared, meter=Meter(device=gpu.told),
-            )  # fmt: skip
+            meter = Meter(device=gpu.told)
+            timer = Timer(parts=(step,), sync=gpu.sync, protocol=REAL, probe=probe, meter=meter)
             gpu.pause()
-            timer.first_step()
+            timer.one_step()
             gpu.pause()
             warm = warm_up(step, timer.sync, REAL, synchronous=False)
-            timed = replace(timer, step_seconds=warm.step_seconds).measure()
+            timed = timer.device_steps(warm.step_seconds)
             made = make_record([0.1], number=gpu.round, profile="gpu", device="cuda", architecture="gpu", case=case)
             results.append(made.results[0].model_copy(update={"blocks": timed}))
         records.append(replace(made, results=tuple(results)))

@@ -58,12 +58,9 @@ def made() -> Any:
 
 def time_parts(sync: Step, *parts: Step) -> None:
     """Time a program of these parts, from its first step on."""
-    timer = timing.Timer(
-        parts=parts, sync=sync, synchronous=False, threads=1, step_seconds=1e-3, protocol=SHORT,
-        probe=timing.Probe(parts[0], sync, 2), probes=[],
-    )  # fmt: skip
-    timer.first_step()
-    timer.measure()
+    timer = timing.Timer(parts=parts, sync=sync, protocol=SHORT, probe=timing.Probe(parts[0], sync, 2))
+    timer.one_step()
+    timer.device_steps(1e-3)
 
 
 WAYS: dict[str, Callable[[Step, Step], object]] = {

@@ -65,16 +65,16 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
     for model in Facts.__subclasses__():
         others = [(name, field) for name, field in model.model_fields.items() if not field.is_required()]
         found = {name: field.get_default(call_default_factory=True) for name, field in others}
-        assert {name: value for name, value in found.items() if value} == ({"attempts": 1} if model is Result else {})
+        assert {name: value for name, value in found.items() if value} == {}
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"schema": 4}', "has schema 4, this version of respeed reads 5"),
-        ('{"schema": 5, "more": NaN}', "is damaged"),
+        ('{"schema": 4}', "has schema 4, this version of respeed reads 6"),
+        ('{"schema": 6, "more": NaN}', "is damaged"),
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
-        ('{"schema": 5, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
+        ('{"schema": 6, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
         (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
          "is a record of the profile gpu among those of torch-1"),

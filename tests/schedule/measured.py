@@ -54,7 +54,7 @@ def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **f
         if isinstance(came_out, str):
             said = {"status": came_out, "reason": "it was so", "flops": None, "traffic_bytes": None}
         else:
-            said = {"probe": 1.0 if came_out else 10.0}
+            said = {"run_delay_seconds": 0.0 if came_out else 9.0}
         start, result = make_lines(
             [came_out if isinstance(came_out, float) else 9.0], profile=profile.name, case=wanted.case,
             source=wanted.source, wall_seconds=CASE_SECONDS, **said,

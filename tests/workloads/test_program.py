@@ -42,7 +42,7 @@ def bench() -> Bench:
 
 def order_for(*command: str, n: int = 3, **said: Any) -> Order:
     case = Case("one", "program", {"n": n, "program": {"paper": "loops", "command": [*command], **said}})
-    return replace(order_of(cases=(Asked(case, 1, ""),)), profile=load_profile("program-1"))
+    return replace(order_of(cases=(Asked(case, 2, ""),)), profile=load_profile("program-1"))
 
 
 def measured(*command: str, **said: Any) -> dict[str, Any]:

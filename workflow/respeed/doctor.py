@@ -7,6 +7,7 @@ from typing import NamedTuple
 import psutil
 from tabulate import tabulate
 
+from respeed.analysis.neighbours import find_quiet
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
@@ -17,7 +18,7 @@ from respeed.machine.devices import cpu_counters, device_facts, missing_device
 from respeed.machine.process import cpu_quota, memory_left, who_measures
 from respeed.machine.software import library_label, package_versions, scipy_library
 from respeed.measure.case import make_bench
-from respeed.protocol import REAL, quiet_probe
+from respeed.protocol import REAL
 from respeed.schedule.rows import find_rows, probe_device
 from respeed.text import NOTHING, counted
 
@@ -145,7 +146,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
         return
     bench, proof = make_bench(backend)
     probes = [bench.probe.seconds() for _ in range(PROBES)]
-    limit = REAL.max_probe_ratio * quiet_probe(probes)
+    limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
     unsteady = "something disturbs the cores: measure later, or on a quieter host"

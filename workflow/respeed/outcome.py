@@ -1,6 +1,7 @@
 """What a run says before it measures, and what came out of it: the lines that a user reads."""
 
 import contextlib
+import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from respeed.schedule.work import cases_of, chosen_tables
 from respeed.sessions import name_session, split_sessions
 from respeed.text import counted, format_share, in_words
 
+# A row whose probes took more than this many times a quiet one's time had neighbours.
+NEIGHBOURS = 1.1
 # The number of failed cells that are named in the last line.
 NAMED = 3
 
@@ -61,6 +64,8 @@ def announce(run: Run) -> str:
         later = ", then what is still uncertain" if preset.most > preset.rounds else ""
         about = f"about {in_words(plan.seconds_left())} to the end of round {preset.rounds}{later}"
         lines.append(f"{about}; leave the machine alone meanwhile")
+        if 0 < 60 * plan.work.minutes < plan.seconds_left():
+            lines.append("for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
     return "\n  ".join(lines)
 
 
@@ -150,12 +155,20 @@ def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
     if run.smoke:
         return []
     lines = []
+    slowness = judged[judged["is_cpu"].astype(bool)].groupby("profile")["slowness"].median()
+    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in slowness.items() if slow > NEIGHBOURS]
+    if slowed:
+        lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]
-    missing = [rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds) for row in rows_of(wide)]
+    missing = [
+        rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt)
+        for row in rows_of(wide)
+    ]
     if missing := [rounds for rounds in missing if rounds > 0]:
-        more = counted(round(statistics.median(missing)), "more round")
         known = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
-        lines.append(f"{known}; about {more} would settle half of them: --config preset=paper")
+        half = statistics.median(missing)
+        more = f"about {counted(math.ceil(half), 'more round')} would settle half of them: --config preset=paper"
+        lines.append(f"{known}; {more if math.isfinite(half) else 'beside these neighbours, more rounds settle few'}")
     if without := int(judged["without"].sum()):
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines

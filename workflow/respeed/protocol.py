@@ -4,8 +4,9 @@ A record has only the facts; which blocks count is decided later, from the recor
 module reads no clock, so that the code that makes tables can use it.
 """
 
-from bisect import bisect
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -19,49 +20,48 @@ class TimingProtocol:
 
     Warm-up lasts at least `warmup_seconds`, and continues until the median step times of two successive windows, each
     of at least `warmup_window_seconds`, agree within `warmup_agreement`, or until `warmup_cap_seconds` have passed. A
-    first step that is longer than a window counts as the first window. If a step is longer than `block_seconds`, there
-    is no warm-up: on a CPU, the first step is both timed and checked. If steps are shorter than `slow_step_seconds`, an
+    first step that is longer than a window counts as the first window. A step on a CPU that is longer than
+    `long_seconds` needs no warm-up, and the first step is timed. If steps are shorter than `slow_step_seconds`, an
     untimed step runs before each block, since the reference probe has replaced what was in the caches.
 
-    A block has at least `block_steps` steps and takes about `block_seconds` or more; a step that takes that long is a
-    block by itself. Blocks are timed until the clean blocks add up to `measure_seconds`, or until there are at least
-    `least_blocks` and all blocks together take `measure_cap` times `measure_seconds`. On a CPU, a block is cut into
-    samples of about `sample_seconds` or more, so that a record stays small.
+    A block has at least `block_steps` steps and takes about `block_seconds` or more (`device_block_seconds` on a
+    device); a step that takes that long is a block by itself. Blocks are timed until they add up to `measure_seconds`.
+    On a CPU, a block is cut into samples of about `sample_seconds` or more, so that a record stays small.
 
-    A block does not count if its threads waited for a core for more than `max_run_delay_share` of the time that they
-    could have run, or if the reference probe before or after the block took more than `max_probe_ratio` times as long
-    as on the quiet machine. Only the probe shows a disturbance by another guest of the same host: a matrix product
-    went from 62 to 123 ms while this guest's counters showed nothing.
+    A block does not count if its threads waited for a core, were stopped by a CPU quota or ran on lowered clocks for
+    more than `max_lost_share` of the time that they could have run, or if page faults took more than
+    `max_fault_share` of its time. On a device, it does not count either if the reference probe before or after it took
+    more than `max_probe_ratio` times as long as a quiet one.
     """
 
     warmup_seconds: float = 0.1
     warmup_window_seconds: float = 0.05
     warmup_agreement: float = 0.05
     warmup_cap_seconds: float = 2.0
-    block_seconds: float = 0.25
+    long_seconds: float = 0.25
+    block_seconds: float = 0.05
+    device_block_seconds: float = 0.25
     block_steps: int = 2
     slow_step_seconds: float = 0.03
     sample_seconds: float = 0.01
-    measure_seconds: float = 0.2
-    measure_cap: float = 4.0
-    least_blocks: int = 2
-    max_run_delay_share: float = 0.02
+    measure_seconds: float = 0.25
+    max_lost_share: float = 0.02
+    max_fault_share: float = 0.01
     max_probe_ratio: float = 1.25
 
 
 REAL = TimingProtocol()
 # Shows within seconds that everything works; its numbers are no measurements.
 SMOKE = TimingProtocol(
-    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_run_delay_share=1.0,
-    max_probe_ratio=1e3, slow_step_seconds=0.02,
-    block_seconds=0.02, measure_seconds=0.02, measure_cap=2.0, sample_seconds=0.002,
+    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_lost_share=1.0, max_probe_ratio=1e3,
+    slow_step_seconds=0.02, long_seconds=0.02, block_seconds=0.02, device_block_seconds=0.02, measure_seconds=0.02,
+    sample_seconds=0.002,
 )  # fmt: skip
 
 SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everything works."
 
 # Seconds that a minor page fault costs: 1,700 to 2,040 of them made a step of 9 ms 26 % longer.
 PAGE_FAULT_SECONDS = 1.2e-6
-MAX_PAGE_FAULT_SHARE = 0.01
 
 # NVML's reasons why a device's clock is not higher (nvml.h, nvmlClocksEventReason*). A reason that always holds for a
 # device, such as a power cap or too weak a fan, is reported as a fact. A reason that comes and goes, with the
@@ -113,9 +113,11 @@ class Block:
         The time of each sample.
     probe_seconds : tuple of float
         The times of the reference probe, a matrix product, before and after the block.
-    run_delay_seconds, threads_ran, minor_faults, quota_throttles, clock_throttles
-        By the kernel's counters: seconds that threads waited for a core, threads that ran, page faults, stops by the
-        CPU quota, and how often hot CPUs lowered their clocks.
+    run_delay_seconds, quota_seconds, throttled_seconds
+        By the kernel's counters: seconds that threads waited for a core, that a CPU quota stopped them, and that the
+        hottest of the row's CPUs ran on a lowered clock.
+    threads_ran, minor_faults
+        Likewise, threads that ran, and page faults.
     part_seconds : tuple of tuple of float
         If a step is timed in parts: the samples of each part. Added up over the parts, they are `sample_seconds`.
     joules : dict of float
@@ -123,6 +125,9 @@ class Block:
         empty if not known.
     ahead : bool or None
         Whether the device still had work when the host had launched the whole block: then no launch came too late.
+    inside : tuple of (float, float)
+        Of a long step: the seconds of the step before each probe inside it, since the last probe, and the probe's. The
+        samples are without the probes.
     device : tuple of dict
         NVML's readings before and after the block, as far as the device has them; `reasons` are bits of REASONS.
     """
@@ -133,12 +138,13 @@ class Block:
     run_delay_seconds: Seconds | None
     threads_ran: Count | None
     minor_faults: Count
-    quota_throttles: Count | None
-    clock_throttles: Count | None
+    quota_seconds: Seconds | None
+    throttled_seconds: Seconds | None
     part_seconds: tuple[tuple[Seconds, ...], ...] = ()
     joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
     device: Annotated[tuple[dict[DeviceFact, Reading], ...], Field(max_length=2)] = ()
     ahead: bool | None = None
+    inside: tuple[tuple[Seconds, Sample], ...] = ()
 
     @property
     def steps(self) -> int:
@@ -146,44 +152,42 @@ class Block:
         return self.sample_steps * len(self.sample_seconds)
 
     @property
+    def probes(self) -> tuple[float, ...]:
+        """Return the times of all probes, in the order of time."""
+        first, last = self.probe_seconds
+        return first, *(seconds for _, seconds in self.inside), last
+
+    @property
     def seconds(self) -> float:
         """Return the time of all samples together."""
         return sum(self.sample_seconds)
 
 
-def quiet_probe(probes: list[float]) -> float:
-    """Return the probe time of an undisturbed machine, in seconds: the 10th percentile of the `probes`.
+def lasting_causes(rounds: Sequence[Sequence[Block]], protocol: TimingProtocol) -> frozenset[str]:
+    """Return the causes that hold for every block in most rounds of a case, such as a fan too weak for the device.
 
-    If fewer than a quarter of the probes take at most 1.25 times the 10th percentile, the percentile is an outlier: on
-    virtual machines of many cores, one probe in eight sometimes took 0.6 times as long as the others. Then return the
-    fastest probe for which more than half of the probes take 1 to 1.25 times as long as this probe; if there is no such
-    probe, return the 10th percentile after all.
+    So they belong to the machine, and are no reason to discard a block. `rounds` has the blocks of each round of a
+    session. Rounds are counted instead of blocks, since a round of short steps has more blocks.
     """
-    ordered = sorted(probes)
-    tenth = ordered[len(ordered) // 10]
-    if 4 * bisect(ordered, REAL.max_probe_ratio * tenth) >= len(ordered):
-        return tenth
-    usual = (
-        probe
-        for place, probe in enumerate(ordered)
-        if 2 * (bisect(ordered, REAL.max_probe_ratio * probe) - place) > len(ordered)
-    )
-    return next(usual, tenth)
+    told = [[_machine_causes(block, protocol) for block in blocks] for blocks in rounds]
+    lasting = Counter(cause for causes in told if causes for cause in set[str].intersection(*causes))
+    return frozenset(cause for cause, number in lasting.items() if 2 * number > len(told))
 
 
-def steady_reasons(rounds: Sequence[Sequence[Block]]) -> int:
-    """Return the bits of DISTURBING that a device reports at both ends of every block in most rounds of a case.
-
-    Such a reason always holds for the device, so it is no cause to discard a block. `rounds` has the blocks of each
-    round of a session. Rounds are counted instead of blocks, since a disturbed round has more blocks.
-    """
-    readings = [[reasons_of(one) for block in blocks for one in block.device] for blocks in rounds]
-    lasting = [all(reasons & bits for reasons in one) * bits for one in readings if one for bits in DISTURBING]
-    return sum(bits for bits in DISTURBING if 2 * lasting.count(bits) > len(rounds))
+def _machine_causes(block: Block, protocol: TimingProtocol, some: Callable[..., bool] = all) -> set[str]:
+    """Return why the machine itself ran slower than it can: its clocks, or what `some` readings of its device say."""
+    told = [reasons_of(reading) for reading in block.device]
+    causes = {cause for bits, cause in DISTURBING.items() if told and some(reasons & bits for reasons in told)}
+    is_hot = (block.throttled_seconds or 0.0) > protocol.max_lost_share * block.seconds
+    return causes | ({"clocks throttled"} if is_hot else set())
 
 
 def contamination(
-    block: Block, threads: int, quiet_probe_seconds: float, protocol: TimingProtocol, steady: int = 0
+    block: Block,
+    threads: int,
+    protocol: TimingProtocol,
+    lasting: Collection[str] = (),
+    quiet_probe_seconds: float = math.inf,
 ) -> list[str]:
     """Return the causes for which the block must not count, in words; an empty list if the block is clean.
 
@@ -195,28 +199,25 @@ def contamination(
         The block to judge.
     threads : int
         How many threads the row computes on.
-    quiet_probe_seconds : float
-        The time of the reference probe on the undisturbed machine.
     protocol : TimingProtocol
         The limits of disturbance.
-    steady : int
-        The bits of DISTURBING that always hold for the device, and so are no cause (see `steady_reasons`).
+    lasting : collection of str
+        The causes that always hold for the machine, and so do not count (see `lasting_causes`).
+    quiet_probe_seconds : float
+        On a device, the time of a quiet reference probe.
     """
-    causes = []
+    could, causes = block.seconds * threads, []
     # As long as the device has work queued, a host that waits does not slow it.
-    if not block.ahead and (block.run_delay_seconds or 0.0) > protocol.max_run_delay_share * block.seconds * threads:
+    if not block.ahead and (block.run_delay_seconds or 0.0) > protocol.max_lost_share * could:
         causes.append("waited for a core")
     if max(block.probe_seconds) > protocol.max_probe_ratio * quiet_probe_seconds:
         causes.append("slow reference probe")
-    if block.quota_throttles:
+    if (block.quota_seconds or 0.0) > protocol.max_lost_share * could:
         causes.append("CPU quota used up")
-    if block.clock_throttles:
-        causes.append("clocks throttled")
-    if block.minor_faults * PAGE_FAULT_SECONDS > MAX_PAGE_FAULT_SHARE * block.seconds:
+    if block.minor_faults * PAGE_FAULT_SECONDS > protocol.max_fault_share * block.seconds:
         causes.append("page faults")
-    there = [reasons_of(reading) & ~steady for reading in block.device]
-    causes += [cause for bits, cause in DISTURBING.items() if any(reasons & bits for reasons in there)]
-    return causes
+    machine = _machine_causes(block, protocol, any)
+    return [*causes, *sorted(machine - {*lasting})]
 
 
 def reasons_of(reading: Mapping[str, float]) -> int:

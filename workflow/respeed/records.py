@@ -33,7 +33,7 @@ from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warm
 from respeed.text import clip, printable
 
 # The version of the format. A file of another version cannot be used.
-SCHEMA = 5
+SCHEMA = 6
 DESCRIPTION = "machine.json"
 # The folder of a machine's records that do not count; no profile can have this name.
 SET_ASIDE = "_set-aside"
@@ -200,7 +200,8 @@ class Result(Facts):
     warmup: Warmup | None = None
     blocks: tuple[Block, ...] = ()
     wall_seconds: Seconds = 0.0
-    attempts: Whole = 1
+    # Whether all threads work on each operation together, as in the reference probe.
+    together: bool = False
     graphs: str | None = None
     # Mean iterations for an example, in each part of a step that iterates until all examples are done.
     iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] | None = None

@@ -6,7 +6,6 @@ import looks for records. Nothing is deleted.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -17,9 +16,6 @@ from respeed.records import SET_ASIDE, Record, in_order, read_records
 
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
-
-# Seconds of all reference probes of a row in a session, by the group in which they are compared (`probed_as`).
-Probes = dict[str, list[float]]
 
 
 def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
@@ -49,25 +45,6 @@ def current_session(records: Iterable[Record], now: str) -> list[Record]:
         return []
     ended = max(record.began + record.wall_seconds for record in sessions[-1])
     return sessions[-1] if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []
-
-
-def probes_of(records: Iterable[Record]) -> Probes:
-    """Collect the times of the reference probes in records of one row and session."""
-    probes: Probes = defaultdict(list)
-    for record in records:
-        for result in record.results:
-            group = probes[probed_as(result.key, is_cpu=record.start.profile.is_cpu)]
-            group += [seconds for block in result.blocks for seconds in block.probe_seconds]
-    return dict(probes)
-
-
-def probed_as(key: str, *, is_cpu: bool) -> str:
-    """Return the group in which the probes of a case are compared.
-
-    A CPU row has one group for all cases. A device row has a group for each case: the work just before a probe decides
-    the device's clock, so that all probes after heavy work are slow.
-    """
-    return "" if is_cpu else key
 
 
 def name_session(records: Iterable[Record]) -> str:

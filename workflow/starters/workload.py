@@ -26,6 +26,9 @@ class NAME(Workload):
     precisions: ClassVar = ("fp32", "fp64")
     # No matrix product decides the result: otherwise tests would plant rounded products, which the check must see.
     products: ClassVar = False
+    # Each thread works on a part of the arrays by itself. True where all work on each operation together and wait for
+    # the slowest, as in a matrix product: it decides how much of a busy neighbour is taken out of the time.
+    together: ClassVar = False
     # The library allocates memory: otherwise the tests require that a step allocates nothing.
     allocates: ClassVar = True
     # There are more, such as the learned arrays (learned = ("W",)): class Workload has all, with a comment each.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, estimate_cell, estimate_values, what_is_missing
+from respeed.analysis.estimates import FULL_PRECISION, Doubt, Estimate, estimate_cell, estimate_values, what_is_missing
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
 from respeed.inputs.config import why_denied
@@ -18,8 +18,10 @@ from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
 from respeed.records import Description, Row
-from respeed.text import is_known
+from respeed.text import format_share, is_known
 
+# A quiet probe that is known less well settles no number of its row.
+MOST_QUIET_ERROR = 0.05
 # The reason why a cell has no time although it can be measured.
 NOT_YET = "not measured yet"
 
@@ -30,8 +32,10 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
     The columns are `CELL`, and
 
     status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
-    step, step_low, step_high, step_median
-                          seconds of a step over rounds, for totals; NaN if no time may be shown
+    step, step_low, step_high, step_measured
+                          seconds of a step at the quiet probe, and as measured; NaN if no time may be shown
+    slowness, doubt       the factor by which neighbours slowed the reference probe, over rounds; and the error of the
+                          step that more rounds do not make smaller, as a standard deviation of its logarithm
     peak_share            the cell's rate divided by the highest rate of a plain matrix product on the profile
     rounds, sessions      the number of rounds with a clean block, and the number of sessions with such rounds
     flops, traffic_bytes, threads, precision, is_cpu
@@ -56,8 +60,8 @@ COUNTS_AND_WORDS = [
     "slowed", "energy_of", "energy_reason",
 ]  # fmt: skip
 NUMBERS = [
-    "step", "step_low", "step_high", "step_median", "peak_share", "flops", "traffic_bytes", "error", "peak_gflops",
-    "bandwidth_gbytes", "joules", "joules_low", "joules_high", "watts",
+    "step", "step_low", "step_high", "step_measured", "slowness", "doubt", "peak_share", "flops", "traffic_bytes",
+    "error", "peak_gflops", "bandwidth_gbytes", "joules", "joules_low", "joules_high", "watts",
 ]  # fmt: skip
 
 
@@ -109,22 +113,45 @@ def _judge_times(
 
     `peak_seconds` is the time that a step would take at the highest rate of a plain matrix product.
     """
-    sessions: dict[int, list[float]] = defaultdict(list)
-    for row in timed:
-        sessions[row.session].append(row.step_seconds)
-    step = estimate_cell(sessions)
+    step, doubt = estimate_rounds(timed), doubt_of(timed)
     share = step.over(peak_seconds)
     if share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
         text = f"{share.value:.0%} of the highest rate that any matrix product reached here"
         return {"status": "failed", "reason": f"{text}: the time or the FLOP count is wrong"}
-    median = statistics.median(row.step_seconds for row in timed)
-    times = {**step.columns("step"), "step_median": median, "peak_share": share.value}
+    times = {
+        **step.columns("step"),
+        "step_measured": statistics.geometric_mean(row.step_seconds_measured for row in timed),
+        "slowness": statistics.geometric_mean(row.slowness for row in timed),
+        "doubt": doubt.error,
+        "peak_share": share.value,
+    }
     unsettled = sum(row.status == "measured" and not row.settled for row in rounds)
     if 2 * unsettled > len(timed):
         why = f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
+    elif doubt.quiet > MOST_QUIET_ERROR:
+        why = f"this row was hardly ever quiet: its quiet probe is known to ±{format_share(doubt.quiet)}"
     else:
-        why = what_is_missing(step, len(timed), failures, len(sessions))
+        why = what_is_missing(step, len(timed), failures, len({row.session for row in timed}), doubt.error)
     return {**times, "status": "wide" if why else "settled", "reason": why}
+
+
+def estimate_rounds(timed: Sequence[Any]) -> Estimate:
+    """Estimate the seconds of a step from the rounds of a cell that have a time."""
+    sessions: dict[int, list[float]] = defaultdict(list)
+    for row in timed:
+        sessions[row.session].append(row.step_seconds)
+    return estimate_cell(sessions, error=doubt_of(timed).error)
+
+
+def doubt_of(timed: Sequence[Any]) -> Doubt:
+    """Return the errors of a cell that its `timed` rounds do not show.
+
+    What a slope is off is the same in all rounds; each session has a quiet probe of its own.
+    """
+    sessions = Counter(row.session for row in timed)
+    quiet = {row.session: row.quiet_error * sessions[row.session] for row in timed}
+    slope = abs(statistics.fmean(row.slope_error for row in timed))
+    return Doubt(slope, math.hypot(*quiet.values()) / len(timed), (timed[0].machine, timed[0].profile))
 
 
 def _judge_energy(rounds: Sequence[Any]) -> dict[str, Any]:
@@ -167,7 +194,7 @@ def make_cells(
     cells["status"] = cells["status"].fillna("not-run")
     cells["reason"] = cells["reason"].fillna(cells["why"])
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
-    for end in ("", "_low", "_high", "_median"):
+    for end in ("", "_low", "_high", "_measured"):
         cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
     for what in ("flops", "traffic_bytes", "joules", "joules_low", "joules_high"):
         cells[what] *= cells["steps"]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, verdict_of
+from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
 from respeed.analysis.rounds import key_of, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
@@ -108,7 +108,7 @@ def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dic
     }  # fmt: skip
     if untimed:
         return compared
-    ratio, together = estimate_ratio(samples.by_session(a), samples.by_session(b), one_machine=is_one_source)
+    ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
     verdict, reason = verdict_of(ratio)
     whys = [reason]
     if a.threads != b.threads:

@@ -16,11 +16,11 @@ Yuen, The two-sample trimmed t for unequal population variances, Biometrika 61 (
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from respeed.text import counted, format_share
 
@@ -52,11 +52,15 @@ Rounds = Mapping[str, Mapping[Any, float]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; `low` and `high` are None if there are too few rounds."""
+    """A number with its interval; `low` and `high` are None if there are too few rounds.
+
+    `shared` is the part of the interval's half-width (of logarithms) that all ratios of the same two rows have.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
+    shared: float = 0.0
 
     @property
     def margin(self) -> float | None:
@@ -75,15 +79,42 @@ class Estimate:
 
     def times(self, factor: float) -> "Estimate":
         """Return the estimate times `factor`, which is known exactly."""
-        return Estimate(factor * self.value, *(end and factor * end for end in (self.low, self.high)))
+        low, high = (end and factor * end for end in (self.low, self.high))
+        return Estimate(factor * self.value, low, high, self.shared)
 
     def over(self, number: float) -> "Estimate":
         """Return `number`, which is known exactly, divided by the estimate."""
-        return Estimate(number / self.value, *(end and number / end for end in (self.high, self.low)))
+        low, high = (end and number / end for end in (self.high, self.low))
+        return Estimate(number / self.value, low, high, self.shared)
 
     def columns(self, name: str) -> dict[str, float | None]:
         """Return the three columns of a table: <name>, <name>_low and <name>_high."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+class Doubt(NamedTuple):
+    """Errors that the spread of rounds does not show, as standard deviations of logarithms.
+
+    `slope` is of how a cell's steps feel neighbours, `quiet` of its row's quiet probe, which all cells of the `row`
+    share.
+    """
+
+    slope: float = 0.0
+    quiet: float = 0.0
+    row: Any = None
+
+    def over(self, base: "Doubt") -> float:
+        """Return the standard deviation of a ratio of two cells."""
+        return math.hypot(self.slope, base.slope, self.shared(base))
+
+    def shared(self, base: "Doubt") -> float:
+        """Return the part that all ratios of the two rows share; within a row, the quiet probe cancels."""
+        return 0.0 if self.row == base.row else math.hypot(self.quiet, base.quiet)
+
+    @property
+    def error(self) -> float:
+        """Return the standard deviation of the cell itself."""
+        return math.hypot(self.slope, self.quiet)
 
 
 class _Mean(NamedTuple):
@@ -94,13 +125,14 @@ class _Mean(NamedTuple):
     freedom: float
 
 
-def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
+def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, error: float = 0.0) -> Estimate:
     """Estimate the seconds of a cell from its rounds in all sessions.
 
     Parameters
     ----------
     sessions : the seconds of each round, by session
     level : confidence of the interval
+    error : the standard deviation of what the rounds do not show (`Doubt`)
 
     Returns
     -------
@@ -109,7 +141,7 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL) -> Estimate:
         interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
     rounds = [np.log(seconds) for seconds in sessions.values()]
-    return _interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level))
+    return widen(_interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level)), error, level)
 
 
 def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
@@ -179,16 +211,16 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
-    """Estimate the mean of ratios of different cells, as if the ratios were independent.
+    """Estimate the mean of ratios of different cells, as if the ratios were independent but for what they share.
 
-    With h the half-width of a ratio's interval and H the half-width of the mean's, both of logarithms::
+    With h the half-width of a ratio's interval, g what it shares with the others (the quiet probes of two rows) and H
+    the half-width of the mean's interval, all of logarithms::
 
         geometric     m = exp(1/n sum of log v)    w = 1 / n
         arithmetic    m = 1/n sum of v             w = v / sum of v    (the delta method)
-        H^2 = sum of (w h)^2
+        H^2 = sum of w^2 (h^2 - g^2) + (sum of w g)^2
 
-    Each h comes from a t distribution with its own degrees of freedom, so that H is a little too wide. H does not cover
-    a disturbance that changes all ratios of a session alike.
+    Each h comes from a t distribution with its own degrees of freedom, so that H is a little too wide.
 
     Parameters
     ----------
@@ -208,33 +240,62 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     if any(ratio.low is None for ratio in values):
         return Estimate(mean)
     lows, highs = np.array([(ratio.low, ratio.high) for ratio in values], dtype=float).T
-    half = float(np.linalg.norm(weights * np.log(highs / lows) / 2))
+    shared = np.array([ratio.shared for ratio in values])
+    own = np.sqrt((np.log(highs / lows) / 2) ** 2 - shared**2)
+    half = math.hypot(float(np.linalg.norm(weights * own)), float((weights * shared * np.ones(len(v))).sum()))
     return Estimate(mean, mean * math.exp(-half), mean * math.exp(half))
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:
     """Widen the interval of an estimate by the spread between the sessions of these cells."""
-    if estimate.low is None or estimate.high is None:
+    return _widen(estimate, _between([[np.log(seconds) for seconds in cell.values()] for cell in cells], level))
+
+
+def widen(estimate: Estimate, error: float, level: float) -> Estimate:
+    """Widen the interval of an estimate by an independent error, a standard deviation of logarithms."""
+    return _widen(estimate, half_of(error, level))
+
+
+def half_of(error: float, level: float) -> float:
+    """Return the half-width of the interval of a value that is normal, with this standard deviation."""
+    return float(ndtri((1 + level) / 2)) * error
+
+
+def _widen(estimate: Estimate, half: float) -> Estimate:
+    if estimate.low is None or estimate.high is None or not half:
         return estimate
-    between = _between([[np.log(seconds) for seconds in cell.values()] for cell in cells], level)
-    low, high = (math.hypot(math.log(end / estimate.value), between) for end in (estimate.low, estimate.high))
-    return Estimate(estimate.value, estimate.value * math.exp(-low), estimate.value * math.exp(high))
+    low, high = (math.hypot(math.log(end / estimate.value), half) for end in (estimate.low, estimate.high))
+    return replace(estimate, low=estimate.value * math.exp(-low), high=estimate.value * math.exp(high))
 
 
-def what_is_missing(estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1) -> str:
-    """Return what is missing for an interval of ±10 %, or "". `failures` are the reasons of rounds without a time."""
+def what_is_missing(
+    estimate: Estimate, rounds: int, failures: Iterable[str] = (), sessions: int = 1, error: float = 0.0
+) -> str:
+    """Return what is missing for an interval of ±10 %, or "".
+
+    `failures` are the reasons of rounds without a time; `error` is what more rounds do not make smaller (`Doubt`).
+    """
     if estimate.margin is None:
         return "; ".join([f"{counted(rounds, 'clean round')}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
     count, what = (sessions, "more session") if sessions > 1 else (rounds, "more round")
-    more = counted(rounds_missing(estimate, count), what)
+    needed = rounds_missing(estimate, count, error)
+    if math.isinf(needed):
+        return f"beside these neighbours it is known to ±{format_share(half_of(error, CELL_LEVEL))} at best"
+    more = counted(math.ceil(needed), what)
     return f"about {more} for an interval of ±{format_share(SETTLED_MARGIN)}"
 
 
-def rounds_missing(estimate: Estimate, rounds: int) -> int:
-    """Return about how many more rounds (or sessions) an interval needs to be ±10 %, if it is of so many `rounds`."""
-    return math.ceil(rounds * (((estimate.margin or 0.0) / SETTLED_MARGIN) ** 2 - 1))
+def rounds_missing(estimate: Estimate, rounds: int, error: float = 0.0) -> float:
+    """Return about how many more rounds (or sessions) an interval needs to be ±10 %, if it is of so many `rounds`.
+
+    This is infinite if the `error` that rounds do not make smaller is as large.
+    """
+    least = half_of(error, CELL_LEVEL)
+    if least >= SETTLED_MARGIN:
+        return math.inf
+    return rounds * (((estimate.margin or 0.0) ** 2 - least**2) / (SETTLED_MARGIN**2 - least**2) - 1)
 
 
 def level_among(rivals: int) -> float:

@@ -14,10 +14,19 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import TABLES, apply_dtypes
+from respeed.analysis.neighbours import (
+    KNOWN_PROCESSES,
+    QUIET_MODE,
+    Quiet,
+    Slope,
+    find_quiet,
+    quiet_on_device,
+    slope_of,
+)
 from respeed.model import Case, Experiment, Paper
-from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, quiet_probe, reasons_of, steady_reasons
+from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Result, case_key
-from respeed.sessions import number_sessions, probed_as, probes_of
+from respeed.sessions import number_sessions
 from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
@@ -62,7 +71,7 @@ def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.Da
     """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
 
     If a case was measured in several ways (other threads, another version of its library), only the latest way
-    counts. Rounds are numbered within each cell. `step_seconds` and `step_seconds_median` are NaN if no block is clean.
+    counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
     """
     machines: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -110,7 +119,9 @@ def _rounds_of_machine(
         rows[row].append(record)
         sessions[session, row].append(record)
     ceilings = {row: _ceilings(mine) for row, mine in rows.items()}
-    conditions = {key: _Conditions(mine) for key, mine in sessions.items()}
+    conditions = {}
+    for (session, row), mine in sessions.items():
+        conditions[session, row] = Conditions(mine, sessions.get((session - 1, row), []))
     latest = _latest(record for _, record in numbered)
     for session, record in numbered:
         row = _row_of(record)
@@ -145,21 +156,77 @@ def _ceilings(records: Iterable[Record]) -> dict[str, float]:
     return {name: rate / 1e9 or math.nan for name, rate in highest.items()}
 
 
-class _Conditions:
-    """The conditions under which a row was measured in a session; its blocks are judged by them."""
+class Conditions:
+    """The conditions under which a row was measured in a session: its quiet probe, and what always slows the machine.
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._quiet = {group: quiet_probe(probes) for group, probes in probes_of(records).items() if probes}
-        blocks: dict[str, list[tuple[Block, ...]]] = defaultdict(list)
+    `records` are those of the row in the session, in the order of time. If these are few, the row's records of the
+    session `before` tell as well.
+    """
+
+    def __init__(self, records: Sequence[Record], before: Sequence[Record] = ()) -> None:
+        of_case: dict[str, list[tuple[Block, ...]]] = defaultdict(list)
         for record in records:
             for result in record.results:
-                blocks[result.key].append(result.blocks)
-        self._steady = {key: steady_reasons(rounds) for key, rounds in blocks.items()}
+                of_case[result.key].append(result.blocks)
+        self._lasting = {key: lasting_causes(rounds, REAL) for key, rounds in of_case.items()}
+        self._on_device = {
+            key: quiet_on_device(probes)
+            for key, rounds in of_case.items()
+            if (probes := [seconds for blocks in rounds for block in blocks for seconds in block.probe_seconds])
+        }
+        told = records if len(records) >= KNOWN_PROCESSES else [*before, *records]
+        processes = [
+            [seconds for result in record.results for block in result.blocks for seconds in block.probes]
+            for record in told
+        ]
+        self._quiet = find_quiet([*filter(None, processes)]) if any(processes) else Quiet(math.inf)
 
     def judge(self, record: Record, result: Result) -> dict[str, Any]:
-        """Return the columns of the round that follow from the result."""
-        group = probed_as(result.key, is_cpu=record.start.profile.is_cpu)
-        return judge_round(record, result, self._quiet.get(group, math.inf), self._steady[result.key])
+        """Return the columns of the round that follow from the result, after judging its blocks."""
+        start = record.start
+        is_cpu, is_smoke = start.profile.is_cpu, start.smoke
+        quiet = self._quiet if is_cpu else self._on_device.get(result.key, Quiet(math.inf))
+        slope = slope_of(record, result)
+        blocks = result.blocks if result.status == "measured" else ()
+        clean: list[Block] = []
+        causes = Counter[str]()
+        for block in blocks:
+            limit = math.inf if is_cpu else quiet.seconds
+            protocol = SMOKE if is_smoke else REAL
+            found = contamination(block, start.threads, protocol, self._lasting[result.key], limit)
+            causes.update(found)
+            if not found:
+                clean.append(block)
+        errors = [error for error in result.errors.values() if error is not None]
+        return {
+            "profile": record.profile,
+            "algorithm": result.workload,
+            "precision": start.profile.precision,
+            "is_cpu": is_cpu,
+            "started": start.started,
+            "commit": start.commit,
+            "wall_seconds": result.wall_seconds,
+            "library": record.library,
+            "threads": start.threads,
+            "status": result.status,
+            "reason": result.reason,
+            "blocks": len(blocks),
+            "discarded": len(blocks) - len(clean),
+            "causes": count_causes(causes),
+            "settled": bool(result.warmup and result.warmup.settled),
+            "error": max(errors, default=math.nan),
+            "flops": result.flops or math.nan,
+            "traffic_bytes": result.traffic_bytes or math.nan,
+            "cause_counts": causes,
+            "profile_facts": start.profile,
+            "slowed": low_clock(clean),
+            **(step_times(clean, result.parts, quiet, slope) if clean else {}),
+            **(
+                step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
+                if clean
+                else {}
+            ),
+        }
 
 
 class _Way(NamedTuple):
@@ -202,50 +269,6 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     return is_same and (result.status == "measured" or way.source == latest.source)
 
 
-def judge_round(record: Record, result: Result, quiet_probe_seconds: float, steady: int = 0) -> dict[str, Any]:
-    """Return the columns of a round that follow from one result, after judging its blocks.
-
-    `quiet_probe_seconds` is the time of the reference probe on the undisturbed machine, `steady` the bits of the
-    reasons that a device reports throughout the session.
-    """
-    start = record.start
-    blocks = result.blocks if result.status == "measured" else ()
-    protocol = SMOKE if start.smoke else REAL
-    clean: list[Block] = []
-    causes = Counter[str]()
-    for block in blocks:
-        found = contamination(block, start.threads, quiet_probe_seconds, protocol, steady)
-        causes.update(found)
-        if not found:
-            clean.append(block)
-    errors = [error for error in result.errors.values() if error is not None]
-    return {
-        "profile": record.profile,
-        "algorithm": result.workload,
-        "precision": start.profile.precision,
-        "is_cpu": start.profile.is_cpu,
-        "started": start.started,
-        "commit": start.commit,
-        "wall_seconds": result.wall_seconds,
-        "library": record.library,
-        "threads": start.threads,
-        "status": result.status,
-        "reason": result.reason,
-        "blocks": len(blocks),
-        "discarded": len(blocks) - len(clean),
-        "causes": count_causes(causes),
-        "settled": bool(result.warmup and result.warmup.settled),
-        "error": max(errors, default=math.nan),
-        "flops": result.flops or math.nan,
-        "traffic_bytes": result.traffic_bytes or math.nan,
-        "cause_counts": causes,
-        "profile_facts": start.profile,
-        "slowed": low_clock(clean),
-        **step_seconds(clean, result.parts),
-        **(step_energy(clean, result.parts, start.energy.get("reason")) if clean else {}),
-    }
-
-
 def low_clock(blocks: Iterable[Block]) -> str:
     """Return at which share of its highest clock a device ran, and why; empty if that is at least `LOW_CLOCK`."""
     readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
@@ -259,33 +282,39 @@ def count_causes(causes: Mapping[str, int]) -> str:
     return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
 
 
-def step_seconds(clean: Sequence[Block], weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the seconds of a step in one round, over its clean blocks: the mean for totals, the median for speeds.
+def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quiet, slope: Slope) -> dict[str, float]:
+    """Return the seconds of a step in one round at the quiet probe, and as measured.
 
-    If a step is timed in parts, `weights` are how often each part counts in a step.
+    With t the mean seconds of a step in a block, p the probes around the block and q the quiet probe::
+
+        x = mean of log(p / q)      step = median over blocks of t e^(-b x)     measured = mean of t
+
+    If a step is timed in parts, t is their sum, and `weights` are how often each part counts in a step.
     """
-    if not clean:
-        return {}
-    steps = sum(block.steps for block in clean)
-    if not weights:
-        samples = [time / block.sample_steps for block in clean for time in block.sample_seconds]
-        mean = sum(block.seconds for block in clean) / steps
-        return {"step_seconds": mean, "step_seconds_median": statistics.median(samples)}
-    parts = [
-        weight * sum(math.fsum(block.part_seconds[index]) for block in clean) / steps
-        for index, weight in enumerate(weights.values())
-    ]
-    times = [np.array(list(weights.values())) @ np.array(block.part_seconds) / block.sample_steps for block in clean]
+    x = np.array([quiet.slowness(block) if slope.b else 0.0 for block in clean])
+    measured = np.array([_mean_step(block, weights) for block in clean])
     return {
-        "step_seconds": math.fsum(parts),
-        "step_seconds_median": statistics.median(np.concatenate(times).tolist()),
+        "step_seconds": float(np.median(measured * np.exp(-slope.b * x))),
+        "step_seconds_measured": float(measured.mean()),
+        "slowness": float(np.exp(x.mean())),
+        "slope_error": slope.error * float(x.mean()),
+        "quiet_error": slope.b * quiet.error,
     }
 
 
-def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None) -> dict[str, Any]:
+def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
+    parts = zip(weights.values(), block.part_seconds, strict=True)
+    seconds = math.fsum(weight * math.fsum(times) for weight, times in parts) if weights else block.seconds
+    return seconds / block.steps
+
+
+def step_energy(
+    clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None, quiet: Quiet | None = None
+) -> dict[str, Any]:
     """Return the joules of a step, over all domains, and the watts; or why the `clean` blocks have no joules.
 
     `weights` are how often each part counts in a step; `why_not` is the record's reason why no counter could be read.
+    With a `quiet` probe, only blocks beside quiet probes count: the others have the joules of neighbours.
     """
     if why_not:
         return {"energy_reason": why_not}
@@ -296,6 +325,10 @@ def step_energy(clean: Sequence[Block], weights: Mapping[str, float], why_not: s
     if not counted:
         why = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
         return {"energy_reason": why}
+    if quiet:
+        counted = [block for block in counted if quiet.slowness(block) <= math.log(QUIET_MODE)]
+    if not counted:
+        return {"energy_reason": "in no block was the machine quiet, and the neighbours' energy would count"}
     joules = math.fsum(used for block in counted for used in block.joules.values())
     if not joules:
         return {"energy_reason": "the counters stood still"}

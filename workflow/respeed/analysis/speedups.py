@@ -10,25 +10,30 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import across_precisions, published_beside, rows_beside
+from respeed.analysis.cells import across_precisions, doubt_of, published_beside, rows_beside
 from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
     FULL_PRECISION,
     RATIO_LEVEL,
     RIVAL,
+    Doubt,
     Estimate,
     Sessions,
     add_sessions,
     estimate_ratio,
     estimate_sum,
+    half_of,
     level_among,
     verdict_of,
     what_is_missing,
+    widen,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of
 from respeed.model import Experiment, Paper
@@ -53,38 +58,64 @@ class Samples:
         self._by_process: dict[CellKey, dict[str, float]] = defaultdict(dict)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._parts: dict[CellKey, list[Any]] = {}
-        columns = [*CELL, "session", "started", "step_seconds", "step_seconds_median"]
+        self._doubts: dict[CellKey, Doubt] = {}
+        timed: dict[CellKey, list[Any]] = defaultdict(list)
+        columns = [*CELL, "session", "started", "step_seconds", "slope_error", "quiet_error"]
         for row in rows_of(rounds.loc[rounds["step_seconds"].notna(), columns]):
             key = key_of(row)
+            timed[key].append(row)
             self._by_process[key][row.started] = row.step_seconds
-            self._by_session[key][row.session].append(row.step_seconds_median)
+            self._by_session[key][row.session].append(row.step_seconds)
+        self._doubts = {key: doubt_of(mine) for key, mine in timed.items()}
 
     def by_session(self, cell: Any) -> Sessions:
-        """Return the median seconds of a step in each round of the cell, by session; speedups are made from them."""
+        """Return the seconds of a step in each round of the cell, by session; speedups are made from them."""
         return self._by_session[key_of(cell)]
+
+    def doubt(self, cell: Any) -> Doubt:
+        """Return the errors of a cell that its rounds do not show; of a total, its parts' mean, weighted by seconds."""
+        parts = self._parts.get(key_of(cell))
+        if not parts:
+            return self._doubts[key_of(cell)]
+        doubts, weights = [self.doubt(part) for part in parts], [part.seconds for part in parts]
+        slope, quiet, _ = np.average([(*doubt[:2], 0.0) for doubt in doubts], axis=0, weights=weights)
+        return Doubt(float(slope), float(quiet), doubts[0].row)
 
     def keys_of(self, cell: Any) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
         return [key_of(part) for part in self._parts.get(key_of(cell), [cell])]
 
-    def ratio(self, base: Any, cell: Any, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
+    def ratio(
+        self, base: Any, cell: Any, confidence: float = RATIO_LEVEL, *, is_one_machine: bool | None = None
+    ) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
-        Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
+        Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
+        ratio of two totals is the ratio of their sums.
         """
         if key_of(cell) not in self._parts:
-            is_one = base.machine == cell.machine
-            return estimate_ratio(self.by_session(base), self.by_session(cell), confidence, one_machine=is_one)
-        over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
-        ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
-        sessions = self._longest(over), self._longest(parts)
-        together = bool(sessions[0].keys() & sessions[1].keys())
-        return ratio if together else add_sessions(ratio, sessions, confidence), together
+            seconds = self.by_session(base), self.by_session(cell)
+            is_one = base.machine == cell.machine if is_one_machine is None else is_one_machine
+            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one)
+        else:
+            over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
+            ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
+            sessions = self._longest(over), self._longest(parts)
+            together = bool(sessions[0].keys() & sessions[1].keys())
+            ratio = ratio if together else add_sessions(ratio, sessions, confidence)
+        return self._with_doubts(ratio, base, cell, confidence), together
+
+    def _with_doubts(self, ratio: Estimate, base: Any, cell: Any, confidence: float) -> Estimate:
+        """Widen a ratio by the errors that the rounds of its cells do not show."""
+        doubts = self.doubt(base), self.doubt(cell)
+        whole = widen(ratio, doubts[0].over(doubts[1]), confidence)
+        return replace(whole, shared=half_of(doubts[0].shared(doubts[1]), confidence))
 
     def total(self, total: CellKey, parts: list[Any]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
-        return add_sessions(estimate_sum([self._by_case(parts)]), [self._longest(parts)], CELL_LEVEL)
+        seconds = add_sessions(estimate_sum([self._by_case(parts)]), [self._longest(parts)], CELL_LEVEL)
+        return widen(seconds, self.doubt(parts[0]._replace(case=total.case)).error, CELL_LEVEL)
 
     def _longest(self, cells: Iterable[Any]) -> Sessions:
         """Return the rounds of the cell that was measured in the most sessions."""
@@ -123,7 +154,7 @@ _OF_A_ROW = [
     "machine", "paper", "experiment", "algorithm", "profile", "architecture", "package", "precision", "label", "is_cpu",
     "device", "threads", "peak_gflops", "bandwidth_gbytes", "currency",
 ]  # fmt: skip
-_ADDED = ["seconds_median", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
+_ADDED = ["seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
 
 
 def _add_up(column: pd.DataFrame, samples: Samples, paper: Paper, experiment: Experiment) -> dict[str, Any]:

@@ -110,6 +110,10 @@ class Backend(ABC):
         """Return contexts: a tiny program that runs in each of them loads all code that large programs use."""
         return (nullcontext(),)
 
+    def marked(self, at_mark: Step) -> AbstractContextManager[Any]:
+        """Return a context in which steps call `at_mark` before matrix products while no thread works, if they can."""
+        return nullcontext()
+
     def bytes_free(self) -> float | None:
         """Return the bytes of the device's own memory that are free for arrays; None if arrays lie in the host's."""
         return None

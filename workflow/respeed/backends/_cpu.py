@@ -62,12 +62,13 @@ class OnCpu(Backend):
                 work(item)
 
         self._limit(1)
-        others = [self._others.submit(take) for _ in range(self.threads - 1)]
-        try:
-            take()
-        finally:
-            wait(others)
-            self._limit(self.threads)
+        with self._set("AT_MARK", None):
+            others = [self._others.submit(take) for _ in range(self.threads - 1)]
+            try:
+                take()
+            finally:
+                wait(others)
+                self._limit(self.threads)
         for other in others:
             other.result()
 
@@ -92,17 +93,22 @@ class OnCpu(Backend):
         return on_some
 
     @contextmanager
-    def _few_is_nothing(self) -> Iterator[None]:
-        """Spread every compiled pass over all threads, however small its array."""
-        kept, kernels.FEW = kernels.FEW, 0
+    def _set(self, name: str, value: Any) -> Iterator[None]:
+        """Set a variable of `kernels` within this context."""
+        kept = getattr(kernels, name)
+        setattr(kernels, name, value)
         try:
             yield
         finally:
-            kernels.FEW = kept
+            setattr(kernels, name, kept)
+
+    def marked(self, at_mark: Step) -> AbstractContextManager[Any]:
+        """Return a context in which steps call `at_mark` before matrix products while no thread works."""
+        return self._set("AT_MARK", at_mark)
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         """Return two contexts for compiled passes on small arrays: on one thread, and on all, as for large arrays."""
-        return (*super().rehearsals(), self._few_is_nothing())
+        return (*super().rehearsals(), self._set("FEW", 0))
 
     def uniform(self, out: Any) -> Any:
         """Fill an array with uniform random numbers, drawn with a new key, and return it."""

@@ -12,14 +12,16 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
+from respeed import kernels
 from respeed.backends import Backend as Base
 from respeed.backends import Step, first_cause
 from respeed.backends._cpu import OnCpu
@@ -39,6 +41,8 @@ FAILED_SECONDS = 12 * 3600.0
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
 BY_WINOGRAD, WINOGRAD_ERROR = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes"), 6e-3
+# The matrix products of steps.
+PRODUCTS = {torch.mm, torch.addmm, torch.bmm, torch.baddbmm, torch.matmul, Tensor.matmul, Tensor.__matmul__}
 # The types of arrays, where these are not fp32.
 TYPES = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -154,6 +158,12 @@ class TorchOnCpu(OnCpu, Torch):
         """Set how many threads an operation of torch uses."""
         torch.set_num_threads(threads)
 
+    @contextlib.contextmanager
+    def marked(self, at_mark: Step) -> Iterator[None]:
+        """Return a context in which steps call `at_mark` before matrix products while no thread works."""
+        with super().marked(at_mark), _Marked():
+            yield
+
     def begin_thread(self) -> None:
         """Set up the calling thread to work alone: it uses one core, and records no gradients."""
         super().begin_thread()
@@ -167,6 +177,15 @@ class TorchOnCpu(OnCpu, Torch):
             "library": one_dnn if self._low else _blas_of_torch(),
             "kernel": torch.backends.cpu.get_cpu_capability(),
         }
+
+
+class _Marked(TorchFunctionMode):  # type: ignore[misc]
+    """Calls `kernels.AT_MARK` before matrix products; other threads than the one that entered it do not."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if kernels.AT_MARK and func in PRODUCTS:
+            kernels.AT_MARK()
+        return func(*args, **kwargs or {})
 
 
 def _blas_of_torch() -> str:

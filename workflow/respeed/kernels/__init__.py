@@ -28,6 +28,8 @@ OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": FAST, "erro
 LINE = 64
 # A pass over fewer elements takes less time on one thread than waking the other threads takes. Backends set this.
 FEW = 2**14
+# Called before a matrix product while no thread works: there the reference probe may run. Whoever times a step sets it.
+AT_MARK: Callable[[], None] | None = None
 
 
 def _folder_of_sources() -> str:

@@ -16,6 +16,8 @@ from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
 
+from respeed import kernels
+
 # Whether all BLAS functions take sizes as 32-bit integers, as this file passes them. They do in all wheels; another
 # build of SciPy may take int64_t.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
@@ -100,6 +102,8 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta
     KeyError, TypeError, ValueError
         If `out` is of another type, if arrays differ in type or have another layout, or if shapes do not fit.
     """
+    if kernels.AT_MARK:
+        kernels.AT_MARK()
     product, address, times_vector = _PRODUCTS[out.dtype]
     transpose_a, transpose_b = not a.flags.c_contiguous, not b.flags.c_contiguous
     if len(out) == 1 and len(a) == 1 and not transpose_b:

@@ -118,10 +118,10 @@ def cpu_quota() -> float | None:
     return min(_read_groups(quota), default=None)
 
 
-def quota_throttles() -> int | None:
-    """Return how often the allowed CPU time was used up; None if the system does not count this."""
-    counts = _read_groups(lambda group: _counter(group / "cpu.stat", "nr_throttled"))
-    return int(sum(counts)) if counts else None
+def quota_seconds() -> float | None:
+    """Return for how long the CPU quota has stopped threads, added over CPUs; None if the system does not tell."""
+    stopped = _read_groups(lambda group: 1e-6 * _counter(group / "cpu.stat", "throttled_usec"))
+    return sum(stopped) if stopped else None
 
 
 def memory_left() -> float | None:

@@ -8,7 +8,9 @@ import contextlib
 import gc
 import hashlib
 import math
+import random
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -33,8 +35,7 @@ from respeed.measure.timing import (
     warm_up,
 )
 from respeed.model import Case, number_bytes
-from respeed.protocol import SMOKE, Block, Warmup, contamination, quiet_probe
-from respeed.sessions import Probes, probed_as
+from respeed.protocol import SMOKE, Block, Warmup
 from respeed.text import counted, first_sentences
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
@@ -43,11 +44,9 @@ from respeed.workloads.vector_sum import MemoryCopy
 
 # Facts about a process or a case, as the record has them.
 Facts = dict[str, Any]
-# What the steps of a case took.
-Timed = tuple[Warmup, tuple[Block, ...]]
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
-PROBE = Matmul(m=640, k=640, n=640)
+PROBE = Matmul(m=448, k=448, n=448)
 # For tiny cases, whose times are no measurements: beside these the probe would take most of the time.
 SMOKE_PROBE = Matmul(m=256, k=256, n=256)
 # Up to this many threads, every BLAS was seen to use all of them for the probe.
@@ -76,23 +75,21 @@ TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-3, "bf16": 1.
 
 @dataclass(frozen=True)
 class Bench:
-    """The backend, the reference probe and its times, shared by the cases of a process.
+    """The backend and the reference probe, shared by the cases of a process.
 
-    `probes` are the times of the row's probes in this session, to which the process adds its own; `rehearsed` are the
-    tiny cases that the process has already run.
+    `rehearsed` are the tiny cases that the process has already run.
     """
 
     backend: Backend
     probe: Probe
-    probes: Probes
     rehearsed: set[str] = field(default_factory=set)
     meter: Meter = NO_METER
 
 
-def make_bench(backend: Backend, probes: Probes | None = None, meter: Meter = NO_METER) -> tuple[Bench, Facts]:
+def make_bench(backend: Backend, meter: Meter = NO_METER) -> tuple[Bench, Facts]:
     """Return a bench with a new probe, and the proof of how many threads really ran during that probe."""
     probe = make_probe(backend.build(PROBE, 0).step, backend.sync, synchronous=backend.synchronous)
-    return Bench(backend, probe, probes or {}, meter=meter), prove_threads(probe)
+    return Bench(backend, probe, meter=meter), prove_threads(probe)
 
 
 def thread_complaint(profile: Profile, threads: int, proof: Facts, *, is_shared: bool = False) -> str | None:
@@ -143,7 +140,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     """Measure the cases of an order, and emit the results as events.
 
     First comes `ready`, with the facts about the process, or else only `not-run`, with the reason. Then come, for each
-    case, a `begin` for each attempt, and a `case` with the facts about the case. If a case left the process without its
+    case, a `begin`, and a `case` with the facts about the case. If a case left the process without its
     device, `lost` follows: the remaining cases need another process.
     """
     profile = order.profile
@@ -159,7 +156,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         pci = described.get("pci")
         counters, why_not = energy_counters(profile.device, pci)
         meter = Meter(tuple(counters), clock_reader(profile.device, pci))
-        bench, threads_proof = make_bench(backend, order.probes, meter)
+        bench, threads_proof = make_bench(backend, meter)
         ceilings = measure_ceilings(backend)
         if order.timing == SMOKE:
             bench = replace(bench, probe=Probe(backend.build(SMOKE_PROBE, 0).step, backend.sync, repeats=1))
@@ -187,25 +184,10 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         name = f"{asked.case.workload} {asked.case.name}"
         emit("begin", case=name)
         facts = measure_case(order, asked, bench)
-        # On a shared machine, one more attempt repaired 57 to 95 % of the disturbed cases; a second one took 9 % of
-        # the time and repaired hardly any.
-        if is_disturbed(order, asked, facts, bench):
-            emit("begin", case=f"{name}, which was disturbed, again")
-            facts = merge_attempts(facts, measure_case(order, asked, bench))
         emit("case", facts=facts)
         if facts["status"] != "measured" and _is_lost(bench):
             emit("lost")
             return
-
-
-def merge_attempts(first: Facts, second: Facts) -> Facts:
-    """Return the facts of a case measured twice: the larger errors, and all blocks, or none if the second failed."""
-    return second | {
-        "errors": {name: max(error, second["errors"].get(name, error)) for name, error in first["errors"].items()},
-        "blocks": [*first["blocks"], *second["blocks"]] if second["status"] == "measured" else [],
-        "wall_seconds": round(first["wall_seconds"] + second["wall_seconds"], 3),
-        "attempts": 2,
-    }
 
 
 def _is_lost(bench: Bench) -> bool:
@@ -236,6 +218,7 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
             "traffic_bytes": width * workload.traffic_bytes(),
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
+            "together": workload.together,
             "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
         if reason := _too_large(workload.memory_bytes(), width, bench.backend):
@@ -284,32 +267,52 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
     program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    timer = _timer(order, asked, program, bench)
+    timer = _timer(order, program, bench)
     if not workload.is_outside:
-        _check_and_time(order, program, timer, None, facts)
+        _check_and_time(order, asked, program, timer, None, facts)
         return
     with contextlib.closing(program.arrays.runner) as runner:
         facts["executables"] = runner.executables
-        _check_and_time(order, program, timer, runner, facts)
+        _check_and_time(order, asked, program, timer, runner, facts)
 
 
-def _check_and_time(order: Order, program: Program, timer: Timer, runner: Any, facts: Facts) -> None:
-    """Check a program's first step against float64, time steps by the recipe that fits, and check the last step."""
-    backend = program.backend
-    first = timer.first_step()
+def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, runner: Any, facts: Facts) -> None:
+    """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
+    backend, timing, share = program.backend, order.timing, _checked_share(order, asked)
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
-    facts["errors"] = judged(program.check())
+    first = timer.one_step()
+    blocks: tuple[Block, ...]
+    is_long = backend.synchronous and first.seconds > timing.long_seconds and not runner
+    if share == 0 or is_long:
+        facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
         program.step_anew()
         judged(program.check(), when="in another of its graphs: ")
-    if runner:
-        warmup, blocks = _time_runs(program, timer, runner, first)
-    elif backend.synchronous and first.seconds > order.timing.block_seconds:
-        warmup, blocks = _time_long_steps(program, timer, first)
+    if is_long:
+        # Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program
+        # was built.
+        warmup, blocks = Warmup(True, first.seconds), (first,)
     else:
-        warmup, blocks = _time_steps(program, timer, first)
-    if blocks[-1] is not first:
-        judged(program.check(), when="after the timed steps: ")
+        warmup = _warm_up(program, timer, runner, first)
+        if runner:  # a program that prints the time of a part runs as long as one that does not
+            part = min(1.0, first.seconds / runner.run_seconds)
+            timer = replace(timer, protocol=replace(timing, measure_seconds=part * timing.measure_seconds))
+        block_seconds = timing.block_seconds if backend.synchronous else timing.device_block_seconds
+        several = timing.measure_seconds / max(block_seconds, warmup.step_seconds)
+        checked = math.ceil(share * several) if share < 1 else math.inf
+
+        def between(number: int) -> bool:
+            if number == 0 or number != checked:
+                return False
+            program.step_anew()
+            facts["errors"] = judged(program.check(), when="after some timed steps: ")
+            return True
+
+        time_steps = timer.short_steps if backend.synchronous else timer.device_steps
+        blocks = time_steps(warmup.step_seconds, between)
+        if share and checked >= len(blocks):
+            program.step_anew()
+            facts["errors"] = judged(program.check(), when="after the timed steps: ")
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
     # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min(block.threads_ran or 0 for block in blocks)
@@ -318,44 +321,23 @@ def _check_and_time(order: Order, program: Program, timer: Timer, runner: Any, f
     facts |= {"warmup": warmup, "blocks": blocks}
 
 
-def _time_steps(program: Program, timer: Timer, first: Block) -> Timed:
-    """Warm up and time blocks of steps; then run one more step on new inputs, for the check.
+def _checked_share(order: Order, asked: Asked) -> float:
+    """Return after which share of the timed steps the result is checked, on new inputs; 0 is the first step.
 
-    A result that was right at first may be wrong later, or no longer be computed.
+    Round 1 checks the first step, round 2 the last one, and each later round a step that the seed draws. So a result
+    that is wrong at first, or from some step on, is seen in two rounds.
     """
-    warmup = _warm_up(program, timer, first)
-    blocks = replace(timer, step_seconds=warmup.step_seconds).measure()
-    program.step_anew()
-    return warmup, blocks
+    if asked.number <= 2:
+        return float(asked.number - 1)
+    return 1.0 - random.Random(derive_seed(order.seed, asked.key, asked.number, "check")).random()
 
 
-def _time_long_steps(program: Program, timer: Timer, first: Block) -> Timed:
-    """Time steps on a CPU that are longer than a block: the first one, which was checked, and others on new inputs.
-
-    Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program was
-    built. A device's clock would still be low.
-    """
-    timer = replace(timer, step_seconds=first.seconds)
-    return Warmup(True, first.seconds), timer.measure([first], begin=program.begin_anew)
-
-
-def _time_runs(program: Program, timer: Timer, runner: Any, first: Block) -> Timed:
-    """Time runs of an outside program; one that prints the time of a part runs as long as one that does not.
-
-    If a run is longer than a block, the first run was the warm-up: it found its files on the disk, and the next runs
-    find them in memory.
-    """
-    if runner.run_seconds > timer.protocol.block_seconds:
-        warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
-    else:
-        warmup = _warm_up(program, timer, first)
-    share = min(1.0, first.seconds / runner.run_seconds)
-    protocol = replace(timer.protocol, measure_seconds=share * timer.protocol.measure_seconds)
-    return warmup, replace(timer, step_seconds=warmup.step_seconds, protocol=protocol).measure()
-
-
-def _warm_up(program: Program, timer: Timer, first: Block) -> Warmup:
-    return warm_up(program.step, timer.sync, timer.protocol, synchronous=timer.synchronous, first_seconds=first.seconds)
+def _warm_up(program: Program, timer: Timer, runner: Any, first: Block) -> Warmup:
+    """Warm up, unless a run of an outside program is long: the first one found its files on the disk, and is enough."""
+    if runner and runner.run_seconds > timer.protocol.long_seconds:
+        return Warmup(True, runner.run_seconds, 1, runner.run_seconds)
+    synchronous = program.backend.synchronous
+    return warm_up(program.step, timer.sync, timer.protocol, synchronous=synchronous, first_seconds=first.seconds)
 
 
 def judge(
@@ -401,12 +383,7 @@ def _texts(case: Case) -> Facts:
     return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
-def _probes(order: Order, asked: Asked, bench: Bench) -> list[float]:
-    """Return the list of probe times that the case's own probes are compared with and added to."""
-    return bench.probes.setdefault(probed_as(asked.key, is_cpu=order.profile.is_cpu), [])
-
-
-def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
+def _timer(order: Order, program: Program, bench: Bench) -> Timer:
     helpers = getattr(program.arrays, "helpers", ())
     runner = getattr(program.arrays, "runner", None)
     # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
@@ -416,12 +393,9 @@ def _timer(order: Order, asked: Asked, program: Program, bench: Bench) -> Timer:
     return Timer(
         parts=tuple(program.parts.values()),
         sync=bench.backend.sync,
-        synchronous=bench.backend.synchronous,
-        threads=order.threads,
-        step_seconds=math.inf,
         protocol=order.timing,
         probe=bench.probe,
-        probes=_probes(order, asked, bench),
+        marked=nullcontext if runner or helpers else bench.backend.marked,
         helpers=helpers,
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
@@ -439,16 +413,8 @@ def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int
     return max(1 + pools * (threads - 1), threads + is_shared)
 
 
-def is_disturbed(order: Order, asked: Asked, facts: Facts, bench: Bench) -> bool:
-    """Return whether a case was timed but has no clean block, judged by all probe times that the process knows."""
-    if facts["status"] != "measured":
-        return False
-    quiet = quiet_probe(_probes(order, asked, bench))
-    return all(contamination(block, order.threads, quiet, order.timing) for block in facts["blocks"])
-
-
 def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
-    """Return a 63-bit seed for a `purpose`, "data" or "draws", in round `number`.
+    """Return a 63-bit seed for a `purpose`, "data", "draws" or "check", in round `number`.
 
     For data, `key` is the case's, so that all rows have the same data; for draws, it is the row's name.
     """

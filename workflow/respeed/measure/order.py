@@ -35,8 +35,7 @@ class Asked:
 class Order:
     """All that the measuring process must know: it reads no configuration files.
 
-    `cpus` are the CPUs that the process is bound to; if empty, it is not bound. `probes` are the times of the row's
-    probes in this session, in groups within which they are compared to find the quiet ones.
+    `cpus` are the CPUs that the process is bound to; if empty, it is not bound.
     """
 
     profile: Annotated[Profile, SkipValidation]
@@ -45,7 +44,6 @@ class Order:
     cases: tuple[Asked, ...]
     timing: TimingProtocol
     seed: int
-    probes: dict[str, list[float]]
 
 
 def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, Any]:

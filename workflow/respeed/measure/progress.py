@@ -4,23 +4,22 @@ A case's number is computed while the next case is built and checked. That takes
 disturbs no timed step.
 """
 
-import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from respeed.analysis.cells import published_beside
+from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_cell
-from respeed.analysis.rounds import CellKey, count_causes, judge_round, key_of, read_rounds
+from respeed.analysis.estimates import FEWEST_ROUNDS
+from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of, read_rounds
 from respeed.measure.timing import seconds_now, utc_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
-from respeed.protocol import quiet_probe
 from respeed.records import Record, Result
 from respeed.schedule.plan import Plan, Turn
 from respeed.schedule.work import Wanted
-from respeed.sessions import Probes, current_session, probed_as
+from respeed.sessions import current_session
 from respeed.text import counted, format_speedup, in_words, is_known, measured_time
 
 # Letters of the line that shows the current case, and of its bar.
@@ -38,7 +37,7 @@ class Disturbed:
         self.blocks, self.discarded, self.causes = 0, 0, Counter[str]()
 
     def add(self, judged: Mapping[str, Any]) -> None:
-        """Add the blocks of a round that `judge_round` has judged."""
+        """Add the blocks of a round that `Conditions` have judged."""
         self.blocks += judged["blocks"]
         self.discarded += judged["discarded"]
         self.causes += judged["cause_counts"]
@@ -100,11 +99,8 @@ class Progress:
         print(f"{line:{len(self._status)}}", end="\r", file=sys.stderr, flush=True)
         self._status = line
 
-    def begin_turn(self, plan: Plan, turn: Turn, probes: Probes) -> None:
-        """Say which turn begins and how much time is left; before that, show the first table if it is time to.
-
-        `probes` are the times of the row's probes in this session.
-        """
+    def begin_turn(self, plan: Plan, turn: Turn) -> None:
+        """Say which turn begins and how much time is left; before that, show the first table if it is time to."""
         goal, rounds = plan.work.preset.rounds, plan.first_table_rounds
         if self.turns and rounds in SHOWN_AFTER and self._shown < rounds < goal:
             self._shown = rounds
@@ -119,33 +115,32 @@ class Progress:
             f"{in_words(self.seconds)} gone, {left} {in_words(self._left)} left{until}"
         )
         self._papers, self._disturbed = plan.work.papers, Disturbed()
-        self._probes = {group: [*seconds] for group, seconds in probes.items()}
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
         records = [record for record in plan.records if record.profile == turn.row.profile.name]
-        earlier = read_rounds(records, plan.work.papers)
-        self._session = earlier["session"].max() if current_session(records, utc_now()) else -1
-        self._seconds: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for row in rows_of(earlier[earlier["step_seconds"].notna()]):
-            self._seconds[key_of(row)][row.session].append(row.step_seconds)
+        self._session = current_session(records, utc_now())
+        self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
+        for row in rows_of(read_rounds(records, plan.work.papers)):
+            if row.step_seconds:
+                self._rounds[key_of(row)].append(row)
 
     def finish_case(self, record: Record) -> None:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
-        result, is_cpu = record.results[-1], record.start.profile.is_cpu
-        wanted, probes = self._wanted[result.key], self._probes.setdefault(probed_as(result.key, is_cpu=is_cpu), [])
-        probes += [seconds for block in result.blocks for seconds in block.probe_seconds]
-        judged = judge_round(record, result, quiet_probe(probes) if probes else math.inf)
+        result = record.results[-1]
+        wanted = self._wanted[result.key]
+        judged = Conditions([*self._session, record]).judge(record, result)
         self._disturbed.add(judged)
         self._all.add(judged)
-        cell, step = wanted.cells[0], judged.get("step_seconds")
         if result.status != "measured":
             number = f"{result.status}: {result.reason}"
-        elif step is None:
+        elif "step_seconds" not in judged:
             number = f"disturbed: {judged['causes']}"
         else:
             self.counted += 1
-            self._seconds[cell][self._session].append(step)
-            estimate = estimate_cell(self._seconds[cell])
+            rounds = self._rounds[wanted.cells[0]]
+            session = rounds[-1].session + (not self._session) if rounds else 0
+            rounds.append(SimpleNamespace(**judged, machine=record.machine, session=session))
+            estimate = estimate_rounds(rounds)
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
             number = f"{time.text:>9} {interval:6} {self._say_beside(wanted, result, estimate.value)}".rstrip()

@@ -2,16 +2,19 @@
 
 import math
 
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.rounds import CELL, read_rounds
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Asked, Order
 from respeed.measure.progress import Progress
-from respeed.measure.timing import utc_now
 from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
-from respeed.sessions import current_session, probes_of
-from respeed.text import in_words
+from respeed.text import counted, format_share, in_words
+
+# A number that differs by less is the same.
+SAME = 5e-4
 
 
 def measure_session(
@@ -25,7 +28,7 @@ def measure_session(
     records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
     None, after `budget_seconds`.
     """
-    broken, last = frozenset[str](), None
+    broken, last, begun = frozenset[str](), None, read_plan(work)
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:
@@ -33,12 +36,12 @@ def measure_session(
             if budget_seconds is not None:
                 left = budget_seconds - progress.seconds
             turn = plan.next_turn(left)
-            if turn is None:
-                progress.end("nothing is left to measure within the minutes")
-                return True
-            if (needed := plan.seconds_of_turn(turn)) > left:
-                progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
-                return False
+            needed = plan.seconds_of_turn(turn) if turn else 0.0
+            if turn is None or needed > left:
+                _say_moved(begun, plan, progress)
+                more = f"the next turn takes about {in_words(needed)}, more than is left of the budget"
+                progress.end(more if turn else "nothing is left to measure within the minutes")
+                return turn is None
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
@@ -49,7 +52,6 @@ def measure_session(
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | None:
     """Measure a turn; return None if its row's backend started, else the reason why it did not."""
     work, row = plan.work, turn.row
-    session = current_session(plan.records, utc_now())
     order = Order(
         row.profile,
         row.threads,
@@ -57,9 +59,24 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
         tuple(Asked(one.case, number, one.source, one.rehearsals, one.guess) for one, number in turn.cases),
         work.timing,
         work.seed,
-        probes_of(record for record in session if record.profile == row.profile.name),
     )
-    progress.begin_turn(plan, turn, order.probes)
+    progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn(records)
     return None if any(one.start.backend for one in records) else records[-1].results[0].reason
+
+
+def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
+    """Say how many numbers of cells without a new round differ from those at the beginning, and by how much at most.
+
+    They move if a row was quieter than it had been before.
+    """
+    cells = [judge_cells(read_rounds(plan.records, plan.work.papers)).set_index(CELL) for plan in (begun, now)]
+    both = cells[0].join(cells[1][["step", "rounds"]].add_suffix("_now"))
+    ratios = (both["step_now"] / both["step"])[both["rounds"] == both["rounds_now"]].dropna()
+    moved = ratios[(ratios - 1).abs() > SAME]
+    if len(moved):
+        most = format_share((moved - 1).abs().max())
+        progress.say(
+            f"respeed: {counted(len(moved), 'earlier number')} moved, by {most} at most: a quieter probe was seen"
+        )

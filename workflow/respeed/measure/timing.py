@@ -12,15 +12,16 @@ import resource
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from respeed.machine.devices import EnergyCounter
-from respeed.machine.process import quota_throttles, read_word
-from respeed.protocol import Block, TimingProtocol, Warmup, contamination, quiet_probe
+from respeed.machine.process import allowed_cpus, quota_seconds, read_word
+from respeed.protocol import Block, TimingProtocol, Warmup
 
 # A function that runs a step of a program, or waits for a device.
 Step = Callable[[], None]
@@ -47,9 +48,8 @@ def time_steps(step: Step, sync: Step, count: int = 1) -> float:
 
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
-# Long enough that a stop of the cores for a few milliseconds, which a block of 0.25 s hardly notices, does not make a
-# probe slow: of probes of 5 ms, 9 took more than 1.7 times a quiet one, beside blocks that were 1.01 times as long.
-PROBE_SECONDS = 0.01
+# A tenth of a block, as neighbours come and go every 80 to 250 ms; longer on a device, whose blocks are longer.
+PROBE_SECONDS, DEVICE_PROBE_SECONDS = 0.005, 0.01
 # Long enough for every thread of a pool to be seen at work.
 PROOF_SECONDS = 0.05
 # A device adapts its clock to its work within some 0.1 s.
@@ -72,7 +72,7 @@ class Snapshot:
     running: Counter[str]
     waiting: Counter[str]
     is_shared: bool
-    counts: dict[str, int | None]
+    counts: dict[str, float | None]
 
 
 def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
@@ -88,7 +88,7 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
         if text := read_word(path):  # nothing of a thread that has just ended
             thread = path.parent.name
             running[thread], waiting[thread], _ = map(int, text.split())
-    counts = {"minor_faults": faults, "quota_throttles": quota_throttles(), "clock_throttles": _clock_throttles()}
+    counts = {"minor_faults": faults, "quota_seconds": quota_seconds(), "throttled_seconds": _throttled_seconds()}
     return Snapshot(running, waiting, is_shared or bool(helpers), counts)
 
 
@@ -110,10 +110,11 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     return happened
 
 
-def _clock_throttles() -> int | None:
-    """Return how often CPUs lowered their clocks because they were too hot; None if the system does not count this."""
-    texts = [read_word(path) for path in _CPUS.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-    return sum(map(int, filter(str.isdecimal, texts))) if any(texts) else None
+def _throttled_seconds() -> float | None:
+    """Return for how long the hottest of this process's CPUs had a lowered clock; None if the system does not tell."""
+    told = "cpu{}/thermal_throttle/core_throttle_total_time_ms"
+    texts = [read_word(_CPUS / told.format(cpu)) for cpu in allowed_cpus()]
+    return max((1e-3 * int(text) for text in texts if text.isdecimal()), default=None)
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,9 @@ class Probe:
 
 
 def make_probe(product: Step, sync: Step, *, synchronous: bool = True) -> Probe:
-    """Warm up the matrix product, and return a probe that repeats it for about PROBE_SECONDS."""
+    """Warm up the matrix product, and return a probe that repeats it for about PROBE_SECONDS, or longer on a device."""
     seconds = best_seconds(product, sync, synchronous=synchronous)
-    return Probe(product, sync, math.ceil(PROBE_SECONDS / seconds))
+    return Probe(product, sync, math.ceil((PROBE_SECONDS if synchronous else DEVICE_PROBE_SECONDS) / seconds))
 
 
 def prove_threads(probe: Probe) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
 
     On CPUs (`synchronous`), this is the fastest of REPEATS steps, after two steps that do not count. On a device, it is
     the mean step time in the fastest of REPEATS batches, after the device has run such batches for LOAD_SECONDS. A
-    batch is a queue of steps for about PROBE_SECONDS, because the time of a single step is mostly waiting.
+    batch is a queue of steps for about DEVICE_PROBE_SECONDS, because the time of a single step is mostly waiting.
     """
     if synchronous:
         return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
@@ -174,7 +175,7 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
         seconds = time_steps(step, sync, count)
         if is_loaded:
             batches.append(seconds)
-        count = math.ceil(PROBE_SECONDS / seconds)
+        count = math.ceil(DEVICE_PROBE_SECONDS / seconds)
     return min(batches)
 
 
@@ -193,15 +194,15 @@ def warm_up(
 ) -> Warmup:
     """Run steps until the protocol's minimum time is over and the median step times of two successive windows agree.
 
-    Stop early if a step is longer than a block, or at the protocol's cap. If the program's first step, which took
-    `first_seconds`, was longer than a window, it counts as the first window.
+    Stop early if a step is longer than `long_seconds`, or at the protocol's cap. If the program's first step, which
+    took `first_seconds`, was longer than a window, it counts as the first window.
     """
     began, window = seconds_now(), protocol.warmup_window_seconds
     previous = first_seconds if first_seconds > window else math.nan
     # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
     median, steps = (0.0, 0) if synchronous else _window(step, sync, 0.0, 1)
     elapsed, agreed = 0.0, False
-    while median <= protocol.block_seconds:
+    while median <= protocol.long_seconds:
         if elapsed >= protocol.warmup_cap_seconds or (agreed and elapsed >= protocol.warmup_seconds):
             return Warmup(agreed, median, steps, elapsed)
         together = 1 if synchronous else min(AHEAD, max(1, int(window / median)))
@@ -252,33 +253,82 @@ class Meter:
 NO_METER = Meter()
 
 
+# Neighbours come and go every 80 to 250 ms: probes inside a long step come at most so often, at its marks.
+MARK_SECONDS = 0.04
+
+
+class Marks:
+    """Probes inside a step, at its marks; their time and energy are no part of the step's.
+
+    Attributes
+    ----------
+    inside : list of (float, float)
+        The seconds of the step before each probe, since the last one, and the probe's seconds.
+    taken : float
+        Seconds since the step began that were not the step's.
+    joules : dict of float
+        The energy of these seconds, by domain.
+    """
+
+    def __init__(self, probe: Probe, meter: Meter) -> None:
+        self._probe, self._meter, self._since = probe, meter, seconds_now()
+        self.inside, self.taken, self.joules = list[tuple[float, float]](), 0.0, Counter[str]()
+
+    def at_mark(self) -> None:
+        """Probe if the last probe is long ago."""
+        now = seconds_now()
+        if now - self._since < MARK_SECONDS:
+            return
+        before, self._since = now - self._since, math.inf  # the probe's own products are no marks
+        energy = self._meter.read()
+        self.inside.append((before, self._probe.seconds()))
+        used = self._meter.joules(energy, self._meter.read(), seconds_now() - now)
+        self.joules.update(used)
+        self._since = seconds_now()
+        self.taken += self._since - now
+
+
+# Runs something untimed before the block of this number, from 0; returns whether it did.
+Between = Callable[[int], bool]
+
+
+def nothing_between(number: int) -> bool:
+    """Run nothing."""
+    return False
+
+
 @dataclass(frozen=True)
 class Timer:
     """Time the steps of one program; each step runs the `parts` one after another.
 
-    `step_seconds` is the step time from the warm-up, which decides how many steps a sample has.
+    There are three recipes: a long step on a CPU is a block by itself (`one_step`); short steps on a CPU and steps on a
+    device are timed in several blocks. Between two of them, the probe after the one is also the probe before the other,
+    unless something ran there: then both have their own.
 
-    `helpers` are processes that compute for the program; `is_shared` is whether its threads wait for one another by
-    design. `meter` is read at both ends of a block; `busy` returns whether the device still has work.
-
-    For steps that run outside of this process, `own_seconds` returns how many seconds of the last steps count, and
-    `happened` returns the fields of a `Block` about disturbances since `happened` was last called.
-
-    `probes` collects the times of all probes, because a probe can be called quiet only in comparison with others.
-
-    A device's clock depends on the device's most recent work. So probes on a device come directly after steps: the
-    probe after a block is also the probe before the next block. Because a probe is light work, untimed steps run for a
-    warm-up window before each block.
+    Attributes
+    ----------
+    parts, sync
+        The parts of a step, and the function that waits for the device.
+    marked : callable
+        Returns a context in which a step calls a function at its marks, where the probe may run.
+    helpers : tuple of int
+        Processes that compute for the program.
+    is_shared : bool
+        Whether the program's threads wait for one another by design.
+    meter : Meter
+        Read at both ends of a block.
+    busy : callable or None
+        Returns whether the device still has work.
+    own_seconds, happened : callable
+        For steps that run outside of this process: how many seconds of the last steps count, and the fields of a
+        `Block` about disturbances since `happened` was last called.
     """
 
     parts: tuple[Step, ...]
     sync: Step
-    synchronous: bool
-    threads: int
-    step_seconds: float
     protocol: TimingProtocol
     probe: Probe
-    probes: list[float]
+    marked: Callable[[Step], AbstractContextManager[Any]] = nullcontext
     helpers: tuple[int, ...] = ()
     is_shared: bool = False
     meter: Meter = NO_METER
@@ -286,79 +336,85 @@ class Timer:
     own_seconds: Callable[[int, float], float] = lambda steps, seconds: seconds
     happened: Callable[[], dict[str, Any]] = dict
 
-    def first_step(self) -> Block:
-        """Time the program's first step, before it is checked, as a block of one step."""
-        return replace(self, probes=self.probes if self.synchronous else [])._samples(1, 1)
+    def one_step(self) -> Block:
+        """Time one step as a block."""
+        return self._block(1, 1, self.probe.seconds())
 
-    def measure(self, first: Iterable[Block] = (), begin: Step = lambda: None) -> tuple[Block, ...]:
-        """Time blocks until the clean ones last long enough, or until all blocks together reach the protocol's cap.
+    def short_steps(self, step_seconds: float, between: Between = nothing_between) -> tuple[Block, ...]:
+        """Time blocks of steps that take `step_seconds` each, at most about a block.
 
-        The blocks in `first` count as well, and `begin` is called before each new block. The cap applies only after the
-        protocol's `least_blocks`: if a block is disturbed, another one, however long, costs less than to build and
-        check the program again at the end of the turn.
+        A block is cut into samples. An untimed step brings back to the caches the data that the probe replaced there; a
+        slow step hardly needs it.
         """
-        protocol = self.protocol
-        steps = math.ceil(protocol.block_seconds / self.step_seconds)
-        per_block = max(protocol.block_steps, steps) if steps > 1 else 1
-        blocks = list(first)
-        while self._clean_seconds(blocks) < protocol.measure_seconds:
-            enough = sum(block.seconds for block in blocks) >= protocol.measure_cap * protocol.measure_seconds
-            if enough and len(blocks) >= protocol.least_blocks:
-                break
-            begin()
-            blocks.append(self._block(per_block, blocks[-1].probe_seconds[1] if blocks else None))
+        protocol, blocks = self.protocol, list[Block]()
+        steps = max(protocol.block_steps, math.ceil(protocol.block_seconds / step_seconds))
+        steps = 1 if step_seconds > protocol.block_seconds else steps
+        per_sample = math.ceil(protocol.sample_seconds / step_seconds)
+        probed = self.probe.seconds()
+        while math.fsum(block.seconds for block in blocks) < protocol.measure_seconds:
+            if between(len(blocks)):
+                probed = self.probe.seconds()
+            if step_seconds < protocol.slow_step_seconds:
+                self._run(1, [])
+            blocks.append(self._block(per_sample, math.ceil(steps / per_sample), probed))
+            probed = blocks[-1].probe_seconds[1]
         return tuple(blocks)
 
-    def _clean_seconds(self, blocks: list[Block]) -> float:
-        quiet = quiet_probe(self.probes) if blocks else 0.0
-        return sum(block.seconds for block in blocks if not contamination(block, self.threads, quiet, self.protocol))
+    def device_steps(self, step_seconds: float, between: Between = nothing_between) -> tuple[Block, ...]:
+        """Time blocks of steps on a device that works while the host continues; a block is one sample.
 
-    def _block(self, steps: int, last_probe: float | None) -> Block:
-        if not self.synchronous:
-            is_long = self.step_seconds > self.protocol.block_seconds
-            refill = 0 if is_long else math.ceil(self.protocol.warmup_window_seconds / self.step_seconds)
-            return self._samples(steps, 1, refill=refill, last_probe=last_probe)
-        # An untimed step brings back to the caches the data that the probe replaced there; a slow step hardly needs it.
-        # A step that fills a block is timed directly after `begin`.
-        refill = int(steps > 1 and self.step_seconds < self.protocol.slow_step_seconds)
-        per_sample = math.ceil(self.protocol.sample_seconds / self.step_seconds)
-        return self._samples(per_sample, math.ceil(steps / per_sample), refill=refill)
+        A device's clock depends on its most recent work. So its probes come directly after steps; and because a probe
+        is light work, untimed steps run for a warm-up window before each block, unless a step fills a block.
+        """
+        protocol, blocks = self.protocol, list[Block]()
+        steps, refill = 1, 0
+        if step_seconds <= protocol.device_block_seconds:
+            steps = max(protocol.block_steps, math.ceil(protocol.device_block_seconds / step_seconds))
+            refill = math.ceil(protocol.warmup_window_seconds / step_seconds)
+        while math.fsum(block.seconds for block in blocks) < protocol.measure_seconds:
+            has_run = between(len(blocks))
+            probed = blocks[-1].probe_seconds[1] if blocks and not has_run else self.probe.seconds()
+            at_start = self.meter.device()
+            end = seconds_now() + protocol.warmup_window_seconds
+            while refill:
+                self._run(refill, [])
+                if seconds_now() >= end:
+                    break
+            blocks.append(self._block(steps, 1, probed, at_start))
+        return tuple(blocks)
 
-    def _samples(self, steps: int, count: int, *, refill: int = 0, last_probe: float | None = None) -> Block:
+    def _block(self, steps: int, count: int, probed: float, at_start: dict[str, float] | None = None) -> Block:
+        """Time `count` samples of `steps` steps each; the probe before them took `probed` seconds."""
         ahead: list[bool] = []
-        probe_before = self.probe.seconds() if last_probe is None else last_probe
-        at_start = self.meter.device()
-        end = seconds_now() + (0.0 if self.synchronous else self.protocol.warmup_window_seconds)
-        while refill:
-            self._run(refill, [])
-            if seconds_now() >= end:
-                break
+        at_start = self.meter.device() if at_start is None else at_start
         energy = self.meter.read()
         self.happened()
         before = take_snapshot(self.helpers, is_shared=self.is_shared)
-        samples = [self._run(steps, ahead) for _ in range(count)]
+        marks = Marks(self.probe, self.meter)
+        with self.marked(marks.at_mark) if steps == count == 1 else nullcontext():
+            samples = [self._run(steps, ahead, marks) for _ in range(count)]
         happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
         energy_after = self.meter.read()
         device = tuple(filter(None, (at_start, self.meter.device())))
-        probes = (probe_before, self.probe.seconds())
-        self.probes.extend(probes)
         seconds = tuple(map(math.fsum, samples))
+        joules = self.meter.joules(energy, energy_after, math.fsum(seconds) + marks.taken)
         return Block(
             sample_steps=steps,
             sample_seconds=seconds,
-            probe_seconds=probes,
+            probe_seconds=(probed, self.probe.seconds()),
             **happened,
             part_seconds=tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else (),
-            joules=self.meter.joules(energy, energy_after, math.fsum(seconds)),
+            joules={domain: used - marks.joules[domain] for domain, used in joules.items()},
+            inside=tuple(marks.inside),
             device=device,
             ahead=all(ahead) if ahead else None,
         )
 
-    def _run(self, steps: int, ahead: list[bool]) -> list[float]:
+    def _run(self, steps: int, ahead: list[bool], marks: Marks | None = None) -> list[float]:
         """Return the seconds of each part, summed over `steps` steps.
 
         The host waits for the device after each part, or, if a step has only one part, after the last step. At each
-        wait, append to `ahead` whether the device was still busy.
+        wait, append to `ahead` whether the device was still busy. What `marks` took is left out.
         """
 
         def wait() -> None:
@@ -366,10 +422,15 @@ class Timer:
                 ahead.append(self.busy())
             self.sync()
 
+        def timed(part: Step, count: int) -> float:
+            taken = marks.taken if marks else 0.0
+            seconds = count * time_steps(part, wait, count)
+            return seconds - (marks.taken - taken if marks else 0.0)
+
         if len(self.parts) == 1:
-            return [self.own_seconds(steps, steps * time_steps(self.parts[0], wait, steps))]
+            return [self.own_seconds(steps, timed(self.parts[0], steps))]
         seconds = [0.0] * len(self.parts)
         for _ in range(steps):
             for index, part in enumerate(self.parts):
-                seconds[index] += time_steps(part, wait)
+                seconds[index] += timed(part, 1)
         return seconds

@@ -46,6 +46,8 @@ SAME = "indistinguishable"
 NOTICED = 0.005
 # At most this many cells with unexpected times are named for each reason.
 NAMED = 4
+# A time is shown as measured as well, if it was longer than this many times that at the quiet probe.
+NEIGHBOURS = 1.2
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A function that writes a table in one format.
@@ -119,6 +121,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     notes = [Value(f"{reason.rstrip('.')}.", mark=mark) for reason, mark in marks.items()]
     others = [*_unmeasured(shown, missing), *_remarks(values, both)]
     others += _unexpected(shown, cells, words) if paper.rows and not shown.smoke else []
+    others += _beside_neighbours(shown, cells, words)
     frame = frame.map(lambda value: replace(value, interval=value.interval.replace(NO_INTERVAL, "")))
     label, caption = f"tab:{paper.name}-{experiment.name}", _caption(shown, paper, experiment)
     return Table(experiment.title, caption, frame, (*notes, *map(Value, others)), label=label, has_cases=True)
@@ -229,6 +232,18 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
         where = f" on {machine}" if len(shown.machines) > 1 else ""
         what, why = ("yet", "") if reason == NOT_YET else ("", f" ({reason.rstrip('.')})")
         yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
+
+
+def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for every machine on cells whose times as measured are far above those at the quiet probe."""
+    far = cells[cells["seconds_measured"] > NEIGHBOURS * cells["seconds"]]
+    for machine, mine in far.assign(over=far["seconds_measured"] / far["seconds"]).groupby("machine", sort=False):
+        most = rows_of(mine.sort_values("over", ascending=False, kind="stable"))
+        named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 3)}x)" for one in most]
+        more = [f"{len(named) - NAMED} more (cells.csv)"] * (len(named) > NAMED)
+        where = f" on {machine}" if len(shown.machines) > 1 else ""
+        named_first = join_words(named[:NAMED] + more)
+        yield f"Neighbours on the host{where} made these take longer than shown, at the quiet probe: {named_first}."
 
 
 def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ import pandas as pd
 from respeed.analysis.cells import judge_cells, make_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import FEWEST_ROUNDS
+from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
 from respeed.analysis.rounds import CellKey, key_of, read_rounds, settings_of
 from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
 from respeed.machine import describe_machine
@@ -35,8 +35,6 @@ from respeed.schedule.work import USUAL, Wanted, Work
 START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
 # A later round takes this share of the first, in which code is compiled: 0.76 to 0.99 over all cases of three machines.
 LATER_SHARE = 0.87
-# To give a number an interval, a run may take this many times its minutes.
-OVERTIME = 1.2
 # Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
 WORTH_ROUNDS = 2
 
@@ -132,8 +130,7 @@ class Plan:
         """Return the cases that are worth more rounds, each with a tier by its urgency.
 
         The first rounds alone decide which cases are open, and of these, only as many are returned as the minutes are
-        likely to be enough for. Cases that lack an interval by now are open too: a later probe may show that an earlier
-        round was disturbed.
+        likely to be enough for.
         """
         preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
         rounds = read_rounds(self.records, self.work.papers)
@@ -149,15 +146,8 @@ class Plan:
             entries = [asked[cell]._replace(tier=WHYS.index(why), goal=preset.most, why=why) for cell in cells]
             more = {entry.wanted.place: entry for entry in entries} | chosen
             once = self.seconds_of(entry._replace(goal=entry.done + 1) for entry in more.values())
-            if why == NO_INTERVAL or WORTH_ROUNDS * once <= left:
+            if WORTH_ROUNDS * once <= left:
                 chosen = more
-        # A case that has an interval by now needs no more rounds to have one.
-        chosen = {place: entry for place, entry in chosen.items() if entry.why != NO_INTERVAL}
-        now = judge(rounds, asked)
-        for cell in rows_of(now[now["without"]]):
-            entry = asked[key_of(cell)]
-            goal = min(preset.most, entry.done + FEWEST_ROUNDS - min(cell.rounds, FEWEST_ROUNDS))
-            chosen[entry.wanted.place] = entry._replace(tier=0, goal=goal, why=NO_INTERVAL)
         return list(chosen.values())
 
     # The next turn.
@@ -182,10 +172,8 @@ class Plan:
         random.Random(f"{self.work.seed}/{done + 1}/profiles").shuffle(names)
         profile = min((entry.wanted.profile for entry in first), key=names.index)
         mine = [entry for entry in first if entry.wanted.profile == profile]
-        if why := mine[0].why:
-            limit = minutes + (OVERTIME - 1) * 60 * self.work.minutes * (why == NO_INTERVAL)
-            if self.seconds_of(entry._replace(goal=entry.done + 1) for entry in mine) > limit:
-                return None
+        if mine[0].why and self.seconds_of(entry._replace(goal=entry.done + 1) for entry in mine) > minutes:
+            return None
         if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
             mine += [
                 entry for entry in due if entry.wanted.profile == profile and entry.tier > tier and entry.done <= done
@@ -274,7 +262,7 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
 
 
 # Why a cell is measured again, the most urgent first.
-NO_INTERVAL, CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("no interval", "claim open", "undecided", "wide interval")
+CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("claim open", "undecided", "wide interval")
 
 
 def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
@@ -292,9 +280,9 @@ def find_open(
 ) -> list[tuple[str, set[CellKey]]]:
     """Return sets of cells that are worth measuring again, each with the reason, the most urgent first.
 
-    First come cells without an interval; then the cells that an open claim is about; then cells that cannot be
-    distinguished from the fastest CPU row, each with the cell that it is compared with; then cells with a wide
-    interval. Claims and indistinguishable cells are left out if they probably need more than `most` rounds.
+    First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
+    each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
+    indistinguishable cells are left out if they probably need more than `most` rounds.
     """
     judged = judge(rounds, asked)
     samples = Samples(rounds)
@@ -310,11 +298,13 @@ def find_open(
     claims = sorted(
         (needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
     )
+    may_settle = compared["status"].isin(["wide", "contaminated"]) & ~(
+        half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
+    )
     return [
-        *((NO_INTERVAL, {key_of(cell)}) for cell in rows_of(compared[compared["without"]])),
         *((CLAIM_OPEN, set(keys)) for _, keys in claims),
         *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
-        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[compared["status"] == "wide"])),
+        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[may_settle])),
     ]
 
 

@@ -105,6 +105,9 @@ class Workload:
     precisions: ClassVar[tuple[str, ...]] = ()
     # Whether matrix products decide a step's result, so that their rounding shows; whether a step must allocate arrays.
     products: ClassVar[bool] = True
+    # Whether all threads of a step work on each operation together and wait for the slowest, as in a matrix product;
+    # not where each thread takes one item after another, or where the memory is what they wait for.
+    together: ClassVar[bool] = False
     allocates: ClassVar[bool] = False
     # The frameworks whose call uses one thread, however many the row has.
     one_thread: ClassVar[tuple[str, ...]] = ()

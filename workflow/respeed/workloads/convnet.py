@@ -42,6 +42,7 @@ class _Net(Workload):
     classes: int
     learning_rate: float
 
+    together: ClassVar = True
     allocates: ClassVar = True
     by_autograd: ClassVar = True
     # Whether a step ends with an update, and whether it computes the gradient at the images.

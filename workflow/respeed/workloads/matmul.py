@@ -58,6 +58,8 @@ class Matmul(Workload):
     transposed: Literal["", "a", "b", "ab"] = ""
     threads: int = 0
 
+    together: ClassVar = True
+
     @property
     def state(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return C if a step reads it, that is, if beta is not 0."""
@@ -141,6 +143,7 @@ class RepeatedProduct(Workload):
     times: int
     run: Literal["first", "again"] = "first"
 
+    together: ClassVar = True
     tests: ClassVar = {"times": (2, 3)}
 
     @cached_property
@@ -273,6 +276,7 @@ class Cd1Products(Workload):
     patches: int
 
     # [X; Z]: a step writes Z into the rows after X.
+    together: ClassVar = True
     state: ClassVar = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 

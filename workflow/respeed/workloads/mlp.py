@@ -65,6 +65,7 @@ class SoftmaxRegression(Workload):
     weight_decay = 0.0
     activation = "tanh"
 
+    together: ClassVar = True
     cycled: ClassVar = ("x", "y")
 
     @property
@@ -290,6 +291,7 @@ class SoftmaxCost(Workload):
     mini_batch: int
 
     # Sums over all examples: in fp32 however low the precision is.
+    together: ClassVar = True
     learned: ClassVar = ("cost", "dW", "db")
     tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 

@@ -37,6 +37,7 @@ class _Pretraining(Workload):
     pretraining_epochs: int
     fine_tuning_epochs: int
 
+    together: ClassVar = True
     cycled: ClassVar = ("x", "y")
     tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
 

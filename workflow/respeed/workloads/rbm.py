@@ -46,6 +46,7 @@ class _Layer(Workload):
     batch: int
     learning_rate: float
 
+    together: ClassVar = True
     learned: ClassVar = ("W", "b", "c")
     cycled: ClassVar = ("x",)
 
@@ -334,6 +335,8 @@ class RbmUp(Workload):
     visible: int
     hidden: int
     batch: int
+
+    together: ClassVar = True
 
     def arrays(self, random: np.random.Generator) -> dict[str, Any]:
         """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which saturate no unit."""
