@@ -1,5 +1,7 @@
 """Intervals: laws, SciPy's own tests beside them, and what they need."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from respeed.analysis.estimates import (
     estimate_ratio,
     estimate_sum,
     estimate_values,
+    half_of,
     level_among,
     what_is_missing,
     widen,
@@ -159,6 +162,9 @@ def test_what_all_ratios_share_does_not_average_out() -> None:
     found = estimate_mean(ratios, "geometric")
     own = (0.08**2 - 0.06**2) ** 0.5 / 4
     assert np.log(found.high / 2) == pytest.approx(np.hypot(own, 0.06))
+    # Ratios that differ by nothing else have what they share, whatever rounding makes of it.
+    alone = [widen(replace(Estimate(v, v, v), shared=half_of(0.03, 0.98)), 0.03, 0.98) for v in (0.7, 1.9, 3.1, 57.3)]
+    assert np.log(estimate_mean(alone, "geometric").margin + 1) == pytest.approx(half_of(0.03, 0.98))
 
 
 def test_a_quiet_probe_cancels_within_its_row() -> None:

@@ -20,7 +20,7 @@ from respeed.errors import UserError
 from respeed.machine import describe_machine
 from respeed.machine.process import machine_lock
 from respeed.machine.software import package_versions
-from respeed.measure import progress, session
+from respeed.measure import progress, session, timing
 from respeed.measure.order import Order
 from respeed.measure.progress import Progress
 from respeed.outcome import say_what_came_out
@@ -65,7 +65,7 @@ class Pretended:
             "profile": order.profile.name, "smoke": smoke, "threads": order.threads, "backend": order.profile.backend,
             "device": order.profile.device, "precision": order.profile.precision, "timing": vars(order.timing),
             "start_seconds": 3.0, "library": "torch 2" if begins else None, "wall_seconds": 10.0,
-            "architecture": order.profile.architecture, "started": progress.utc_now(),
+            "architecture": order.profile.architecture, "started": timing.utc_now(),
             "hardware": describe_machine(), "versions": package_versions(),
         }  # fmt: skip
         made = [
@@ -162,7 +162,7 @@ def test_what_is_measured_again_is_measured_as_if_it_were_not(
     pretended: Pretended, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = count()
-    for module in (progress, commands):
+    for module in (timing, commands):
         monkeypatch.setattr(module, "utc_now", lambda: f"2026-01-01T00:00:{next(seconds):02}+00:00")
     command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
     assert [main(command), main(command), len(pretended.turns)] == [0, 0, 1]

@@ -7,7 +7,6 @@ import looks for records. Nothing is deleted.
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 
 from respeed.errors import UserError, cannot_write, nearest
@@ -36,15 +35,6 @@ def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
 def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
     """Return the records of one machine in order of time, each with the number of its session, from 0."""
     return [(number, record) for number, session in enumerate(split_sessions(records)) for record in session]
-
-
-def current_session(records: Iterable[Record], now: str) -> list[Record]:
-    """Return the records of the session that the moment `now` (ISO 8601) belongs to."""
-    sessions = split_sessions(records)
-    if not sessions:
-        return []
-    ended = max(record.began + record.wall_seconds for record in sessions[-1])
-    return sessions[-1] if datetime.fromisoformat(now).timestamp() - ended <= PAUSE else []
 
 
 def name_session(records: Iterable[Record]) -> str:

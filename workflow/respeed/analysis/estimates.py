@@ -234,15 +234,15 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     """
     v = np.array([ratio.value for ratio in values])
     if kind == "geometric":
-        mean, weights = float(np.exp(np.log(v).mean())), 1 / len(v)
+        mean, weights = float(np.exp(np.log(v).mean())), np.full(len(v), 1 / len(v))
     else:
         mean, weights = float(v.mean()), v / v.sum()
     if any(ratio.low is None for ratio in values):
         return Estimate(mean)
     lows, highs = np.array([(ratio.low, ratio.high) for ratio in values], dtype=float).T
     shared = np.array([ratio.shared for ratio in values])
-    own = np.sqrt((np.log(highs / lows) / 2) ** 2 - shared**2)
-    half = math.hypot(float(np.linalg.norm(weights * own)), float((weights * shared * np.ones(len(v))).sum()))
+    own = np.sqrt(np.maximum(0.0, (np.log(highs / lows) / 2) ** 2 - shared**2))  # rounding may leave a little below 0
+    half = math.hypot(float(np.linalg.norm(weights * own)), float(weights @ shared))
     return Estimate(mean, mean * math.exp(-half), mean * math.exp(half))
 
 

@@ -14,12 +14,12 @@ from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of, read_rounds
-from respeed.measure.timing import seconds_now, utc_now
+from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
 from respeed.records import Record, Result
 from respeed.schedule.plan import Plan, Turn
 from respeed.schedule.work import Wanted
-from respeed.sessions import current_session
+from respeed.sessions import split_sessions
 from respeed.text import counted, format_speedup, in_words, is_known, measured_time
 
 # Letters of the line that shows the current case, and of its bar.
@@ -117,10 +117,9 @@ class Progress:
         self._papers, self._disturbed = plan.work.papers, Disturbed()
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
-        records = [record for record in plan.records if record.profile == turn.row.profile.name]
-        self._session = current_session(records, utc_now())
+        self._records = [record for record in plan.records if record.profile == turn.row.profile.name]
         self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
-        for row in rows_of(read_rounds(records, plan.work.papers)):
+        for row in rows_of(read_rounds(self._records, plan.work.papers)):
             if row.step_seconds:
                 self._rounds[key_of(row)].append(row)
 
@@ -128,7 +127,8 @@ class Progress:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
         result = record.results[-1]
         wanted = self._wanted[result.key]
-        judged = Conditions([*self._session, record]).judge(record, result)
+        *earlier, session = split_sessions([*self._records, record])
+        judged = Conditions(session, earlier[-1] if earlier else []).judge(record, result)
         self._disturbed.add(judged)
         self._all.add(judged)
         if result.status != "measured":
@@ -138,8 +138,7 @@ class Progress:
         else:
             self.counted += 1
             rounds = self._rounds[wanted.cells[0]]
-            session = rounds[-1].session + (not self._session) if rounds else 0
-            rounds.append(SimpleNamespace(**judged, machine=record.machine, session=session))
+            rounds.append(SimpleNamespace(**judged, machine=record.machine, session=len(earlier)))
             estimate = estimate_rounds(rounds)
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""

@@ -28,11 +28,12 @@ def measure_session(
     records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
     None, after `budget_seconds`.
     """
-    broken, last, begun = frozenset[str](), None, read_plan(work)
+    broken, last, begun = frozenset[str](), None, None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:
             plan, left = read_plan(work, broken, progress.turn_seconds), math.inf
+            begun = begun or plan
             if budget_seconds is not None:
                 left = budget_seconds - progress.seconds
             turn = plan.next_turn(left)

@@ -47,7 +47,7 @@ NOTICED = 0.005
 # At most this many cells with unexpected times are named for each reason.
 NAMED = 4
 # A time is shown as measured as well, if it was longer than this many times that at the quiet probe.
-NEIGHBOURS = 1.2
+MUCH_LONGER = 1.2
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A function that writes a table in one format.
@@ -236,7 +236,7 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
 
 def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for every machine on cells whose times as measured are far above those at the quiet probe."""
-    far = cells[cells["seconds_measured"] > NEIGHBOURS * cells["seconds"]]
+    far = cells[cells["seconds_measured"] > MUCH_LONGER * cells["seconds"]]
     for machine, mine in far.assign(over=far["seconds_measured"] / far["seconds"]).groupby("machine", sort=False):
         most = rows_of(mine.sort_values("over", ascending=False, kind="stable"))
         named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 3)}x)" for one in most]
