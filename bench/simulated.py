@@ -3,7 +3,8 @@
 A round's time is the true one times exp of what the noise adds: drift, common to all profiles that take turns at that
 time; what a process has for all of its cases; what a session has for all of its rounds; what a case has of its own,
 another spread on each profile; and now and then a disturbance. One that the probe sees slows it in five blocks, each by
-itself, and the step by the same to the power of a slope that each case has; one that it does not see counts.
+itself, and the step by the same to the power of a slope that each case has; one that it does not see counts. Beside a
+`Host`, neighbours come and go within blocks and steps, so that probes tell only a part of what slowed a step.
 """
 
 import functools
@@ -62,7 +63,14 @@ WANTED = tuple(
 BLOCKS = 5
 # Slopes of products' cases, as a normal distribution; of work by items, the least and the largest; and how many times
 # slower a core is beside a neighbour.
-SLOPE, ITEMS, SLOWER = (1.0, 0.12), (0.1, 1.1), (1.05, 1.8)
+SLOPE, ITEMS, SLOWER = (0.9, 0.2), (0.1, 1.3), (1.05, 1.8)
+# Seconds: what a host's state is drawn for; a turn, a probe, a block of short steps, and a part of a long step between
+# two marks. A long step has so many parts.
+TICK, HOST_SECONDS, PROBE, SHORT, PART, PARTS = 0.001, 6.0, 0.005, 0.05, 0.04, 12
+# How long a core's neighbour stays on average if it is there half of the time, and how much slower the core is then.
+DWELL, LEVELS, SHARES = 0.15, (1.27, 1.45, 1.72, 2.4), (0.36, 0.34, 0.24, 0.06)
+# The standard deviation, between turns, of the logit of the share of time that a neighbour is there.
+BUSY_SPREAD = 1.3
 
 # Claims: their test, the true ratio in each case, what is published of each, and whether the claim is true.
 CLAIMS: tuple[tuple[str, tuple[float, ...], dict[str, list[float]], bool], ...] = (
@@ -95,6 +103,7 @@ class Noise:
     session: float = 0.0
     falls: bool = False
     items: bool = False
+    host: bool = False
 
 
 SCENARIOS = (
@@ -107,7 +116,44 @@ SCENARIOS = (
     Noise("nine blocks in ten disturbed", seen=0.9),
     Noise("half disturbed, work by items", seen=0.5, items=True),
     Noise("half disturbed, and a clock that falls by 30 % after half a minute", seen=0.5, falls=True),
+    Noise("a host of two cores whose neighbours come and go", host=True),
+    Noise("the same host, work by items", host=True, items=True),
 )
+
+
+class Host:
+    """Two cores during a turn, each beside a neighbour that comes and goes, as a row of tables feels them.
+
+    A row on one core has the first; of rows on both, OpenBLAS waits for the slower one, and torch nearly does.
+    """
+
+    def __init__(self, place: int, draw: np.random.Generator) -> None:
+        self._cores = [self._core(draw) for _ in range(2)]
+        slower, mean = np.maximum(*self._cores), np.log(np.exp(self._cores).mean(axis=0))
+        self._slow = (self._cores[0], slower, self._cores[0], 0.6 * slower + 0.4 * mean)[place]
+        self._now = 0
+
+    @staticmethod
+    def _core(draw: np.random.Generator) -> np.ndarray:
+        """Return by how much a core is slowed in each tick, as a logarithm."""
+        slow, at = np.zeros(int(HOST_SECONDS / TICK)), 0
+        share = 1 / (1 + math.exp(-draw.normal(0, BUSY_SPREAD)))
+        is_busy = draw.random() < share
+        while at < len(slow):
+            stays = draw.exponential(min(3.0, DWELL / 2 / (1 - share if is_busy else share)))
+            end = at + 1 + int(stays / TICK)
+            if is_busy:
+                slow[at:end] = math.log(draw.choice(LEVELS, p=SHARES))
+            at, is_busy = end, not is_busy
+        return slow
+
+    def run(self, work: float, slope: float = 1.0) -> float:
+        """Return how many times as long as on a quiet machine the next `work` seconds of work take."""
+        ahead = self._slow[self._now : self._now + int(4 * work / TICK)]
+        done = np.concatenate([[0.0], np.cumsum(TICK * np.exp(-slope * ahead))])
+        seconds = float(np.interp(work, done, TICK * np.arange(len(done))))
+        self._now += int(seconds / TICK)
+        return seconds / work
 
 
 class Machine:
@@ -141,6 +187,7 @@ class Machine:
         self.drifts.append(self.drift)
         process = draw.normal(0, noise.process)
         made = []
+        host = Host(place, draw) if noise.host else None
         fast = math.log(0.7) if noise.falls and len(self.drifts) * TURN_SECONDS <= 30 else 0.0
         for number, case in enumerate(RBM.cases):
             if case.name in wanted:
@@ -148,12 +195,38 @@ class Machine:
                 added = self.levels[-1] + self.drift + process + noise.spreads[place] * own
                 if draw.random() < noise.unseen:
                     added += math.log(draw.uniform(1.05, 1.3))
-                slow = np.where(draw.random(BLOCKS) < noise.seen, np.log(draw.uniform(*SLOWER, BLOCKS)), 0.0)
-                seconds = self.ratios[place] * np.exp(added + fast + self.slopes[place, number] * slow)
-                probes = 0.004 * np.exp(fast + slow + draw.normal(0, 0.01, BLOCKS))
-                made.append(_result(case, seconds, probes, not noise.items))
+                quiet, slope = self.ratios[place] * math.exp(added + fast), self.slopes[place, number]
+                if host:
+                    blocks = self._beside(host, quiet, slope, is_long=number % 2 == 1)
+                else:
+                    blocks = self._between(quiet, slope, 0.004 * math.exp(fast))
+                made.append(_result(case, blocks, not noise.items))
         begun = len(self.levels) * DAY + len(self.drifts) * TURN_SECONDS
         return _record(NAMES[place], begun, made)
+
+    def _between(self, quiet: float, slope: float, probe: float) -> tuple[Block, ...]:
+        """Blocks of a step that takes `quiet` seconds on the quiet machine; each is disturbed as a whole, or not."""
+        slow = np.where(self.draw.random(BLOCKS) < self.noise.seen, np.log(self.draw.uniform(*SLOWER, BLOCKS)), 0.0)
+        probes = probe * np.exp(slow + self.draw.normal(0, 0.01, BLOCKS))
+        seconds = quiet * np.exp(slope * slow)
+        return tuple(_block(*times) for times in zip(seconds.tolist(), probes.tolist(), probes.tolist(), strict=True))
+
+    def _beside(self, host: Host, quiet: float, slope: float, is_long: bool) -> tuple[Block, ...]:
+        """Blocks of such a step beside a host's neighbours; a long step has probes inside, unless it works by items."""
+
+        def probe() -> float:
+            return 0.004 * host.run(PROBE) * math.exp(self.draw.normal(0, 0.01))
+
+        before, blocks = probe(), []
+        parts, work = (PARTS, PART) if is_long else (1, SHORT)
+        for _ in range(1 if is_long else BLOCKS):
+            times, inside = [quiet / parts * host.run(work, slope)], []
+            while len(times) < parts:
+                if not self.noise.items:
+                    inside.append((times[-1], probe()))
+                times.append(quiet / parts * host.run(work, slope))
+            blocks.append(_block(math.fsum(times), before, before := probe(), tuple(inside)))
+        return tuple(blocks)
 
     def measure_again(self, most: int, seconds_left: float) -> None:
         """What the look at the first rounds leaves open, in so many seconds: as a run does it."""
@@ -295,11 +368,11 @@ def simulate_claim(
     return found
 
 
-def _result(case: Case, seconds: np.ndarray, probes: np.ndarray, together: bool) -> Result:
-    blocks = tuple(
-        Block(1, (step,), (probe, probe), 0.0, 1, 0, 0.0, None)
-        for step, probe in zip(seconds.tolist(), probes.tolist(), strict=True)
-    )
+def _block(seconds: float, before: float, after: float, inside: tuple[tuple[float, float], ...] = ()) -> Block:
+    return Block(1, (seconds,), (before, after), 0.0, 1, 0, 0.0, None, inside=inside)
+
+
+def _result(case: Case, blocks: tuple[Block, ...], together: bool) -> Result:
     return Result(
         workload="rbm", parameters=dict(case.parameters), number=1, source="", status="measured", reason=None,
         flops=1e9, traffic_bytes=1e6, parts={}, errors={}, warmup=Warmup(settled=True, step_seconds=1.0),

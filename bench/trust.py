@@ -3,9 +3,10 @@
 ./run python bench/trust.py coverage                  simulated machines with known true times, through the real tables
 ./run python bench/trust.py machines                  equal machines beside one another, and cells of two sessions
 ./run python bench/trust.py claims                    true and false claims of every kind, on machines of known ratios
-./run python bench/trust.py busy                      a busy loop beside a measurement on all cores
+./run python bench/trust.py busy                      a busy loop of 0, 30 and 70 % of a core beside measurements
 ./run python bench/trust.py whole                     an extrapolated total against a run of every step
-./run python bench/trust.py agree FIRST SECOND        two results/tables/cells.csv of the same machine
+./run python bench/trust.py corrected CLONE           seconds at the quiet probe, by the records of a clone
+./run python bench/trust.py agree FIRST SECOND        the tables of two clones, of runs on the same machine
 """
 
 import argparse
@@ -14,24 +15,54 @@ import math
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from simulated import CLAIMS, PAPERS, PROFILES, RBM, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
 
+from respeed.analysis.cells import estimate_rounds
 from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
-from respeed.analysis.estimates import estimate_values
-from respeed.analysis.rounds import read_rounds
+from respeed.analysis.columns import rows_of
+from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, estimate_values, widen
+from respeed.analysis.neighbours import TOGETHER, UNRELATED, Quiet, find_quiet, slope_of
+from respeed.analysis.rounds import CELL, read_rounds, step_times
+from respeed.analysis.speedups import Samples
+from respeed.inputs.config import load_config
+from respeed.inputs.papers import load_papers
+from respeed.machine import machine_slug
+from respeed.machine.cpu import usable_cores
 from respeed.machine.process import machine_lock
 from respeed.measure.order import Asked, Order
 from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, TimingProtocol
-from respeed.records import Record
+from respeed.records import Record, Result, read_records
 from respeed.schedule.rows import resolve_row
 
 MACHINES, COHORTS, CLAIM_MACHINES = 400, 40, 1000
-BUSY_RUNS = 20
+# Loads of a core, how often each is measured, and cases of every kind: paper, table, case.
+LOADS, BUSY_TURNS = (0.0, 0.3, 0.7), 4
+BUSY_CASES = [
+    ("raina2009", "rbm", "576x1024"),
+    ("raina2009", "rbm", "4096x11008"),
+    ("raina2009", "patches", "20736x49152-patch24"),
+    ("raina2009", "sparse-coding", "10-percent"),
+    ("machine", "copies", "2x268-megabytes"),
+]
+BUSY_LOOP = """
+import os, random, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+load = float(sys.argv[2])
+while True:
+    end = time.perf_counter() + random.expovariate(1 / (0.2 * load))
+    while time.perf_counter() < end:
+        pass
+    time.sleep(random.expovariate(1 / (0.2 * (1 - load))))
+"""
 # The true speeds of four rows over the first: all alike, where every claim is false; and two pairs of near ones.
 EQUAL, UNEQUAL = (1.0, 1.0, 1.0, 1.0), (1.0, 0.55, 1.03, 0.5)
 
@@ -80,24 +111,66 @@ def claims() -> None:
 
 
 def busy() -> None:
-    """Twenty measurements on all cores beside a busy loop: each within 5 % of quiet, or flagged."""
-    quiet = [_median(_measure("torch-all")) for _ in range(5)]
-    baseline = estimate_values([time for time in quiet if time]).value
-    texts = [f"{1e3 * time:.3g}" if time else "flagged" for time in quiet]
-    print(f"quiet: {baseline * 1e3:.3g} ms a step ({', '.join(texts)})")
-    good = 0
-    for index in range(BUSY_RUNS):
-        loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        try:
-            time = _median(_measure("torch-all"))
-        finally:
+    """Measure beside a busy loop of 0, 30 and 70 % of a core, in turns; print each load's seconds over those without.
+
+    The loop runs in this machine, where the kernel counts the waiting for a core and the tables discard such blocks.
+    Here the blocks are judged without that counter, as beside a neighbour that only the host sees.
+    """
+    for profile in ("openblas-1", "openblas-all", "torch-all"):
+        rounds, discarded = _rounds_beside_loads(profile)
+        print(f"{profile}: with the counter, {discarded[0.3]:.0%} and {discarded[0.7]:.0%} of blocks are discarded")
+        samples = {load: Samples(frame) for load, frame in rounds.items()}
+        for quiet in rows_of(rounds[0.0].drop_duplicates(CELL)):
+            texts = []
+            for load in LOADS[1:]:
+                ratio, _ = estimate_ratio(*(samples[other].by_session(quiet) for other in (load, 0.0)))
+                ratio = widen(ratio, samples[load].doubt(quiet).over(samples[0.0].doubt(quiet)), RATIO_LEVEL)
+                of_cell = rounds[load][rounds[load]["case"] == quiet.case]
+                measured = of_cell["step_seconds_measured"].mean() / quiet.step_seconds_measured
+                texts.append(f"{load:.0%}: {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}), "
+                             f"as measured {measured:.2f}, probes {of_cell['slowness'].mean():.2f}")  # fmt: skip
+            print(f"  {quiet.algorithm} {quiet.case}: {'; '.join(texts)}", flush=True)
+
+
+def _rounds_beside_loads(profile: str) -> tuple[dict[float, pd.DataFrame], dict[float, float]]:
+    """Return the rounds beside each load, and which share of the blocks the tables would discard there."""
+    papers = load_papers(["raina2009", "machine"])
+    records: dict[float, list[Record]] = {load: [] for load in LOADS}
+    for turn in range(BUSY_TURNS):
+        asked = []
+        for paper, table, case in BUSY_CASES:
+            experiment = papers[paper].experiments[table]
+            asked.append(Asked(experiment.case(case), turn + 1, "", experiment.smoke_cases))
+        for load in sorted(LOADS, reverse=bool(turn % 2)):
+            with _load_on(usable_cores()[0], load):
+                records[load].append(_measure(profile, asked=tuple(asked)))
+    frame = read_rounds([record for mine in records.values() for record in mine], papers)
+    unseen = read_rounds([_unseen(record) for mine in records.values() for record in mine], papers)
+    beside = {record.start.started: load for load, mine in records.items() for record in mine}
+    loads, loads_unseen = frame["started"].map(beside), unseen["started"].map(beside)
+    by_load = frame.groupby(loads)[["discarded", "blocks"]].sum()
+    return {load: unseen[loads_unseen == load] for load in LOADS}, dict(by_load["discarded"] / by_load["blocks"])
+
+
+def _unseen(record: Record) -> Record:
+    """Return the record as if the kernel did not count the waiting for a core."""
+    results = [
+        result.model_copy(update={"blocks": tuple(replace(block, run_delay_seconds=None) for block in result.blocks)})
+        for result in record.results
+    ]
+    return replace(record, results=tuple(results))
+
+
+@contextlib.contextmanager
+def _load_on(cpu: int, load: float) -> Iterator[None]:
+    """Keep a CPU busy for this share of the time, in stretches as neighbours come and go."""
+    loop = subprocess.Popen([sys.executable, "-c", BUSY_LOOP, str(cpu), str(load)]) if load else None
+    try:
+        yield
+    finally:
+        if loop:
             loop.kill()
             loop.wait()
-        honest = time is None or abs(time / baseline - 1) <= 0.05
-        good += honest
-        found = "flagged" if time is None else f"{time / baseline:.3f} of quiet"
-        print(f"  {index + 1}: {found}{'' if honest else '  WRONG'}")
-    print(f"within 5 % of quiet or flagged: {good} of {BUSY_RUNS}")
 
 
 def whole() -> None:
@@ -113,34 +186,99 @@ def whole() -> None:
     print(f"whole over extrapolated: {ran / extrapolated:.4f} ({len(seconds)} clean rounds)")
 
 
-def _measure(profile: str, timing: TimingProtocol = REAL) -> Record:
-    """A round of the RBM at 576x1024 on that row; its file is thrown away."""
-    row, asked = resolve_row(PROFILES[profile]), Asked(RBM.case("576x1024"), 1, "", RBM.smoke_cases)
-    order = Order(row.profile, row.threads, row.cpus, (asked,), timing, 2009)
+WHOLE = (Asked(RBM.case("576x1024"), 1, "", RBM.smoke_cases),)
+
+
+def _measure(profile: str, timing: TimingProtocol = REAL, asked: tuple[Asked, ...] = WHOLE) -> Record:
+    """A round of the RBM at 576x1024, or of other cases, on that row; its file is thrown away."""
+    row = resolve_row(PROFILES[profile])
+    order = Order(row.profile, row.threads, row.cpus, asked, timing, 2009)
     with machine_lock() as lock, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         (record,) = measure_turn(order, "bench", smoke=False, lock=lock)
     return record
 
 
-def _median(record: Record) -> float | None:
-    """Seconds a step of a round by itself; None if all of its blocks were discarded."""
-    (seconds,) = read_rounds([record], PAPERS)["step_seconds"]
-    return None if math.isnan(seconds) else float(seconds)
+def corrected(clone: Path) -> None:
+    """Three tests of the seconds at the quiet probe, on a clone's records; `busy` is the fourth.
+
+    No cell lies below the fastest of its blocks; the noisier and the quieter half of a cell's rounds agree, as well as
+    its earlier and later half; and quiet probes of every second process agree with those of the others.
+    """
+    with contextlib.chdir(clone):
+        records = read_records(False, load_config().machine or machine_slug())
+        papers = load_papers(load_config().papers)
+        rounds = read_rounds(records, papers)
+    rounds = rounds[rounds["step_seconds"].notna()].drop_duplicates("record")
+    of_place = {place: (record, result) for record in records for place, result in record.places().items()}
+    cells: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
+    for _, frame in rounds.groupby(CELL, observed=True):
+        timed = list(rows_of(frame))
+        record, result = of_place[timed[0].record]
+        kind = "as a product" if slope_of(record, result) == TOGETHER else "by items"
+        cells[record.profile, kind].append(_tests_of(timed, [of_place[row.record][1] for row in timed]))
+    for (profile, kind), tests in sorted(cells.items()):
+        table = pd.DataFrame(tests)
+        print(f"{profile}, {kind}: {len(table)} cells\n"
+              f"  over its fastest block: {table.fastest.min():.3f} at least, median {table.fastest.median():.3f}, "
+              f"{(table.fastest < 0.98).sum()} below 0.98, {table.beyond.sum():.0f} wholly\n"
+              f"  noisier over quieter: {table.noisier.mean():+.3f} (rms {_rms(table.noisier):.3f}), as measured "
+              f"{table.measured.mean():+.3f}; later over earlier: rms {_rms(table.later):.3f}")  # fmt: skip
+    for profile in sorted({record.profile for record in records}):
+        probes = [record.probes for record in records if record.profile == profile]
+        halves = [find_quiet([*filter(None, probes[first::2])]) for first in (0, 1)]
+        apart = abs(math.log(halves[0].seconds / halves[1].seconds))
+        print(f"{profile}: quiet probes of two halves of the processes are {apart:.1%} apart; "
+              f"their error {math.hypot(halves[0].error, halves[1].error):.1%}")  # fmt: skip
+
+
+def _tests_of(timed: Sequence[Any], results: Sequence[Result]) -> dict[str, float]:
+    """Return what a cell's rounds say: logarithms of ratios, but for its time over that of its fastest block."""
+    seconds = estimate_rounds(timed)
+    blocks = [step_times([block], result.parts, Quiet(1.0), UNRELATED) for result in results for block in result.blocks]
+    fastest = min(block["step_seconds"] for block in blocks)
+    logs = np.log([row.step_seconds for row in timed])
+    measured = np.log([row.step_seconds_measured for row in timed])
+    noise, half = np.argsort([row.slowness for row in timed]), len(timed) // 2
+    return {
+        "fastest": seconds.value / fastest,
+        "beyond": float(seconds.is_below(fastest) and seconds.value < 0.98 * fastest),
+        "noisier": float(logs[noise[-half:]].mean() - logs[noise[:half]].mean()),
+        "measured": float(measured[noise[-half:]].mean() - measured[noise[:half]].mean()),
+        "later": float(logs[-half:].mean() - logs[:half].mean()),
+    }
+
+
+def _rms(values: pd.Series) -> float:
+    return float(np.sqrt((values**2).mean()))
 
 
 def agree(first: Path, second: Path) -> None:
     """How far two runs on one machine agree: chance explains what is no larger than both intervals allow."""
-    keys = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-    both = pd.read_csv(first).merge(pd.read_csv(second), on=keys, suffixes=("_1", "_2"), validate="one_to_one")
-    both = both.dropna(subset=["seconds_low_1", "seconds_low_2"])
-    apart = (both.seconds_2 / both.seconds_1).map(math.log)
-    widths = [(both[f"seconds_high_{n}"] / both[f"seconds_low_{n}"]).map(math.log) / 2 for n in (1, 2)]
-    within = apart.abs() <= (widths[0] ** 2 + widths[1] ** 2) ** 0.5
+    both = _beside(first, second, "cells")
+    apart = _apart(both, "seconds")
+    widths = [np.log(both[f"seconds_high_{n}"] / both[f"seconds_low_{n}"]) / 2 for n in (1, 2)]
+    within = apart.abs() <= np.hypot(*widths)
     print(f"{within.sum()} of {len(both)} cells with intervals in both runs differ by no more than both allow")
     print(f"second over first: {math.exp(apart.quantile(0.05)):.3f} to {math.exp(apart.quantile(0.95)):.3f} "
-          f"(5th to 95th percentile), median {math.exp(apart.median()):.3f}")  # fmt: skip
+          f"(5th to 95th percentile), median {math.exp(apart.median()):.3f}, rms {_rms(apart):.1%}")  # fmt: skip
     for _, row in both[~within].iterrows():
         print(f"  {row.experiment} {row.case} {row.profile}: {row.seconds_1:.4g}, {row.seconds_2:.4g}")
+    ratios = _beside(first, second, "speedups")
+    ratios = ratios[(ratios["verdict_1"] != "base") & (ratios["verdict_2"] != "base")]
+    same = ratios["verdict_1"] == ratios["verdict_2"]
+    print(f"{same.sum()} of {len(ratios)} speedups have the same verdict, rms {_rms(_apart(ratios, 'speedup')):.1%}")
+
+
+def _beside(first: Path, second: Path, table: str) -> pd.DataFrame:
+    """Return a table of two runs side by side, as far as both have intervals; columns end with _1 and _2."""
+    value = {"cells": "seconds", "speedups": "speedup"}[table]
+    frames = [pd.read_csv(folder / "results" / "tables" / f"{table}.csv") for folder in (first, second)]
+    both = frames[0].merge(frames[1], on=CELL, suffixes=("_1", "_2"), validate="one_to_one")
+    return both.dropna(subset=[f"{value}_1", f"{value}_2"])
+
+
+def _apart(both: pd.DataFrame, value: str) -> pd.Series:
+    return np.log(both[f"{value}_2"] / both[f"{value}_1"])
 
 
 def main() -> None:
@@ -148,12 +286,15 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("coverage", "machines", "claims", "busy", "whole"):
         commands.add_parser(name)
+    commands.add_parser("corrected").add_argument("clone", type=Path)
     two = commands.add_parser("agree")
     two.add_argument("first", type=Path)
     two.add_argument("second", type=Path)
     options = parser.parse_args()
     if options.command == "agree":
         agree(options.first, options.second)
+    elif options.command == "corrected":
+        corrected(options.clone)
     else:
         {"coverage": coverage, "machines": machines, "claims": claims, "busy": busy, "whole": whole}[options.command]()
 

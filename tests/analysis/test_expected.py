@@ -14,7 +14,8 @@ from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import load_papers
 from respeed.model import PRECISIONS, Case
 from respeed.records import Record, case_key
-from tests.derived import ALL, GPU, NO_GPU, PAPER, PAPERS, PROFILES, STEPS, case_of, cells_of, noisy, one, seven
+from tests.derived import ALL, GPU, NO_GPU, NOISE, PAPER, PAPERS, PROFILES, STEPS, case_of, cells_of, noisy, one, seven
+from tests.made import make_record
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,9 @@ SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
          "threads: one core takes no longer"),
         (noisy(0.31, flops=1e12, blocks=[{}, {"device": [{}, SLOW_CLOCK]}], **GPU), "gpu",
          "clock: 50% of its highest, power cap"),
-        (noisy(0.31, flops=1e12, blocks=[{}, {"run_delay_seconds": 9.0}]), "torch-1",
-         "disturbance: 7 of 14 blocks were discarded (waited for a core in 7)"),
+        ([*noisy(0.4, flops=1e12), *(make_record([0.5 * one], number=8 + number, flops=1e12, probe=1.35)
+                                     for number, one in enumerate(NOISE))], "torch-1",
+         "neighbours: the reference product ran at 0.86 of its fastest"),
     ],
 )  # fmt: skip
 def test_a_cell_is_named_below_its_bound_or_above_three_of_it_with_the_likeliest_reason(

@@ -202,4 +202,4 @@ def test_a_program_that_is_wrong_later_shows_no_time(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bench.backend, "build", lambda *what: plant(right(*what), rounded))
     facts = measure_case(order, replace(order.cases[0], number=2), bench)
     assert (facts["status"], facts["blocks"]) == ("wrong", [])
-    assert facts["reason"].startswith("after the timed steps: wrong result: ")
+    assert facts["reason"].startswith("after timed steps: wrong result: ")

@@ -119,12 +119,7 @@ def test_the_quiet_probe_is_found_beside_neighbours() -> None:
     processes = [probes(0.004, 0.01, busy, seed) for seed, busy in enumerate((0.3, 0.6, 0.9, 0.5, 0.8, 0.9))]
     quiet = find_quiet(processes)
     assert quiet.seconds == pytest.approx(0.004, rel=0.02)
-    assert quiet.error < 0.02
-
-
-def test_a_fast_first_half_minute_is_not_the_quiet_state() -> None:
-    """A laptop's clock falls, and does not come back."""
-    assert find_quiet([probes(0.003), *[probes(0.004)] * 5]).seconds == pytest.approx(0.004)
+    assert quiet.error < 0.05
 
 
 def test_a_noisy_hour_later_does_not_change_the_quiet_probe() -> None:
@@ -132,6 +127,13 @@ def test_a_noisy_hour_later_does_not_change_the_quiet_probe() -> None:
     later = [probes(0.004, 0.01, 1.0, seed) for seed in range(20)]
     assert find_quiet([*before, *later]).seconds == find_quiet(before).seconds
     assert find_quiet([*before, *[probes(0.0035)] * 9]).seconds < find_quiet(before).seconds
+
+
+def test_one_quiet_process_shows_the_quiet_probe() -> None:
+    """In the others, a neighbour stayed; but of processes that are alike, the middle one counts."""
+    assert find_quiet([probes(0.005), probes(0.004), *[probes(0.005)] * 4]).seconds == pytest.approx(0.004)
+    alike = [probes(0.004 * slow) for slow in (1.0, 1.01, 1.02, 1.025, 1.1)]
+    assert find_quiet(alike).seconds == pytest.approx(0.004 * 1.015)
 
 
 def test_a_quiet_probe_that_processes_disagree_on_has_an_error() -> None:

@@ -67,7 +67,7 @@ def corrupted(after: int) -> Any:
     return step
 
 
-@pytest.mark.parametrize(("number", "after", "when"), [(1, 0, ""), (2, 2, "after the timed steps: ")])
+@pytest.mark.parametrize(("number", "after", "when"), [(1, 0, ""), (2, 2, "after timed steps: ")])
 def test_a_wrong_step_shows_no_time(number: int, after: int, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In round 1 the first step is checked, in round 2 the last."""
     one = bench()

@@ -31,7 +31,7 @@ LOOK_SECONDS = 1.0
 SWAP_SHARE = 0.1
 # Probes of a few milliseconds each, so about a second in all.
 PROBES = 200
-# With more than this share of its probes slow, a machine would have most of its blocks discarded.
+# With more than this share of its probes slow, a machine has neighbours that widen its intervals.
 MAX_SLOW_SHARE = 0.2
 
 
@@ -149,7 +149,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
-    unsteady = "something disturbs the cores: measure later, or on a quieter host"
+    unsteady = "neighbours take part of the cores, and intervals will be wider: measure later, or on a quieter host"
     yield Finding("reference probe", state, unsteady if slow > MAX_SLOW_SHARE else None)
     ran = proof["threads_ran"]
     wrong = "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else None

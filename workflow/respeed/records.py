@@ -277,6 +277,11 @@ class Record:
         """Return the seconds that the process took for its start and its cases."""
         return self.start.start_seconds + math.fsum(result.wall_seconds for result in self.results)
 
+    @functools.cached_property
+    def probes(self) -> list[float]:
+        """Return the times of all reference probes of the process."""
+        return [seconds for result in self.results for block in result.blocks for seconds in block.probes]
+
     @property
     def library(self) -> str:
         """Return the matrix products' library and version, and "triton" if Triton's kernels ran between the products.

@@ -41,8 +41,8 @@ LEAST_SECONDS = 1e-6
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
-# If more than this share of all blocks was discarded, this is no accident.
-MANY_DISCARDED = 1 / 3
+# Neighbours are named as the reason if the reference product took more than this many times its quiet time.
+BESIDE_NEIGHBOURS = 1.1
 
 # FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
 Counts = Mapping[str, tuple[float, float]]
@@ -104,9 +104,9 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
 def explain(cell: Any) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, causes in
-    its records come first, then its size and a comparison with another row. Convolutions are never called too fast;
-    other cells that compute faster than a plain matrix product have no time at all.
+    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, a low clock
+    comes first, then its size, a comparison with another row, and the row's neighbours. Convolutions are never called
+    too fast; other cells that compute faster than a plain matrix product have no time at all.
     """
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):
@@ -120,8 +120,6 @@ def explain(cell: Any) -> str:
         return ""
     if cell.slowed:
         return str(cell.slowed)
-    if cell.discarded > MANY_DISCARDED * cell.blocks:
-        return f"disturbance: {cell.discarded:g} of {cell.blocks:g} blocks were discarded ({cell.causes})"
     step = bound / cell.steps
     if step < SHORT_SECONDS:
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
@@ -129,4 +127,6 @@ def explain(cell: Any) -> str:
         return "threads: one core takes no longer"
     if cell.by_bytes:
         return f"memory: it moves its bytes at {format_share(bound / cell.seconds)} of a copy's rate"
+    if cell.slowness > BESIDE_NEIGHBOURS:
+        return f"neighbours: the reference product ran at {1 / cell.slowness:.2f} of its fastest"
     return "no record tells why"

@@ -5,7 +5,7 @@ product between the blocks of steps, is slowed as the steps are.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,17 +24,20 @@ class Slope(NamedTuple):
     error: float
 
 
-# A step of matrix products waits for its slowest core, as the probe does: 0.83 to 1.23 were measured. Of copies, and of
-# threads that take one item after another, a neighbour on one core costs less: 0.0 to 0.9. Other programs, and steps on
-# many threads, are not corrected: there a probe is slow whenever one core of many is.
-TOGETHER, BY_ITEMS, UNRELATED = Slope(1.0, 0.15), Slope(0.6, 0.35), Slope(0.0, 0.0)
+# A step of matrix products waits for its slowest core, as the probe does: 0.45 to 1.23 were measured, less for large
+# products on hosts whose cores change by the millisecond. Of copies, and of threads that take one item after another, a
+# neighbour on one core costs less: 0.0 to 0.9. Other programs, and steps on many threads, are not corrected: there a
+# probe is slow whenever one core of many is.
+TOGETHER, BY_ITEMS, UNRELATED = Slope(0.75, 0.25), Slope(0.5, 0.35), Slope(0.0, 0.0)
 # Up to this many threads, the probe tells how slow a step is.
 FEW_THREADS = 8
 # A probe says no more than a factor of 2: a longer pause is of the probe alone.
 LARGEST = math.log(2)
-# Probes of a process that take at most this many times its 2nd percentile are quiet.
+# Probes of a process that take at most this many times its 10th percentile are quiet.
 QUIET_MODE = 1.1
-# A session of fewer processes also looks at the row's earlier ones, and one process alone may be wrong by so much.
+# Processes whose quiet probes differ by less are alike.
+NEAR = 1.03
+# A session of fewer processes also looks at those of the session before, and one process alone may be wrong by so much.
 KNOWN_PROCESSES, ALONE_ERROR = 4, 0.05
 
 
@@ -55,35 +58,29 @@ class Quiet(NamedTuple):
         return float(np.average((x[1:] + x[:-1]) / 2, weights=[*parts, rest or 1.0]))
 
 
-def find_quiet(processes: Sequence[Sequence[float]]) -> Quiet:
-    """Find the time of a quiet probe in the probes of a row's processes, which are in the order of time.
+def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
+    """Find the time of a quiet probe in the probes of several processes, which are in the order of time.
 
-    A process is quiet at the median of those probes that take at most `QUIET_MODE` times its 2nd percentile. Of the
-    processes, the one a quarter up from the fastest counts: a laptop is fastest in its first half minute, and does not
-    come back to that clock. Later processes can only make the quiet probe shorter, so that a noisy hour changes no
-    number of a quiet one. The error is by the jackknife over processes.
-
-    References
-    ----------
-    B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, 1982, chapter 3.
+    A process is quiet at the median of those probes that take at most `QUIET_MODE` times its 10th percentile; the row,
+    at the median of those processes that are within `NEAR` of the quietest. Later processes can only make the quiet
+    probe shorter, so that a noisy hour changes no number of a quiet one. The error is the standard error of the
+    processes' mean: where they differ, the next one may be quieter still.
     """
-    modes = [times[times <= QUIET_MODE * np.quantile(times, 0.02)] for times in map(np.array, processes)]
-    logs = np.log([*map(np.median, modes)])
-    quiet, count = _quiet_of(logs), len(logs)
-    if count == 1:
-        return Quiet(math.exp(quiet), ALONE_ERROR)
-    without = np.array([_quiet_of(np.delete(logs, place)) for place in range(count)])
-    return Quiet(math.exp(quiet), math.sqrt((count - 1) * float(without.var())))
+    modes = [np.median(times[times <= QUIET_MODE * np.quantile(times, 0.1)]) for times in map(np.array, processes)]
+    known = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
+    quiet = min(_median_of_quietest(np.array(modes[:count])) for count in known)
+    error = np.log(modes).std(ddof=1) / math.sqrt(len(modes)) if len(modes) > 1 else ALONE_ERROR
+    return Quiet(quiet, float(error))
 
 
-def _quiet_of(logs: np.ndarray) -> float:
-    begun = range(min(KNOWN_PROCESSES, len(logs)), len(logs) + 1)
-    return float(min(np.quantile(logs[:end], 0.25, method="higher") for end in begun))
+def _median_of_quietest(modes: np.ndarray) -> float:
+    return float(np.median(modes[modes <= NEAR * modes.min()]))
 
 
-def quiet_on_device(probes: Sequence[float]) -> Quiet:
+def quiet_on_device(rounds: Iterable[Sequence[Block]]) -> Quiet:
     """Return the 10th percentile of the probes beside one case on a device, whose clock follows its last work."""
-    return Quiet(float(np.quantile(probes, 0.1, method="lower")))
+    probes = [seconds for blocks in rounds for block in blocks for seconds in block.probe_seconds]
+    return Quiet(float(np.quantile(probes, 0.1, method="lower"))) if probes else Quiet(math.inf)
 
 
 def slope_of(record: Record, result: Result) -> Slope:

@@ -8,6 +8,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from respeed.analysis.neighbours import (
 from respeed.model import Case, Experiment, Paper
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Result, case_key
-from respeed.sessions import number_sessions
+from respeed.sessions import split_sessions
 from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
@@ -39,14 +40,16 @@ INSIDE = ["cause_counts", "profile_facts", "slowed"]
 CONTROL = "repeated_product"
 # Workloads whose steps are dense matrix products and nothing else.
 BARE_PRODUCTS = ("matmul", CONTROL, "cd1_products")
+# A laptop lowers its clock after about half a minute of work.
+SETTLING_SECONDS = 60.0
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
 # The settings of a profile that decide how its row runs.
 DECIDING = ("backend", "device", "precision", "cpus")
 
-# Profile, threads and library: rates of matrix products are compared only if all three are the same.
-Row = tuple[str, int, str]
+# Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
+Product = tuple[str, str, str, int, str]
 # The names of a paper, a table in it, and a case of the table.
 Home = dict[str, str]
 
@@ -111,31 +114,28 @@ def _rounds_of_machine(
     records: Iterable[Record], homes: Mapping[tuple[str, bool], Sequence[Home]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
-    numbered = number_sessions(records)
-    rows: dict[Row, list[Record]] = defaultdict(list)
-    sessions: dict[tuple[int, Row], list[Record]] = defaultdict(list)
-    for session, record in numbered:
-        row = _row_of(record)
-        rows[row].append(record)
-        sessions[session, row].append(record)
-    ceilings = {row: _ceilings(mine) for row, mine in rows.items()}
-    conditions = {}
-    for (session, row), mine in sessions.items():
-        conditions[session, row] = Conditions(mine, sessions.get((session - 1, row), []))
-    latest = _latest(record for _, record in numbered)
-    for session, record in numbered:
-        row = _row_of(record)
-        facts = {"machine": record.machine, "session": session, **ceilings[row]}
-        for file, result in record.places().items():
-            shown_in = homes.get((result.key, record.start.profile.ladder))
-            if shown_in and _counts(record, result, latest[record.profile, result.key]):
-                judged = conditions[session, row].judge(record, result)
-                for home in shown_in:
-                    yield {**facts, **home, "record": file, **judged}
+    sessions = split_sessions(records)
+    products: dict[Product, list[Record]] = defaultdict(list)
+    for record in chain(*sessions):
+        products[_product_of(record)].append(record)
+    ceilings = {product: _ceilings(ran) for product, ran in products.items()}
+    latest = _latest(chain(*sessions))
+    for number, (before, session) in enumerate(pairwise([[], *sessions])):
+        conditions = Conditions(session, before)
+        for record in session:
+            facts = {"machine": record.machine, "session": number, **ceilings[_product_of(record)]}
+            for file, result in record.places().items():
+                shown_in = homes.get((result.key, record.start.profile.ladder))
+                if shown_in and _counts(record, result, latest[record.profile, result.key]):
+                    judged = conditions.judge(record, result)
+                    for home in shown_in:
+                        yield {**facts, **home, "record": file, **judged}
 
 
-def _row_of(record: Record) -> Row:
-    return record.profile, record.start.threads, record.library
+def _product_of(record: Record) -> Product:
+    """Return what the time of a matrix product of a given size depends on."""
+    start, profile = record.start, record.start.profile
+    return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
 
 
 def _ceilings(records: Iterable[Record]) -> dict[str, float]:
@@ -157,35 +157,39 @@ def _ceilings(records: Iterable[Record]) -> dict[str, float]:
 
 
 class Conditions:
-    """The conditions under which a row was measured in a session: its quiet probe, and what always slows the machine.
+    """The conditions under which a session was measured: its quiet probes, and what always slows the machine.
 
-    `records` are those of the row in the session, in the order of time. If these are few, the row's records of the
-    session `before` tell as well.
+    `session` has the machine's records of the session, in the order of time; if those with the same probe are few,
+    those of the session `before` tell as well. A laptop is fastest in a session's first minute, and does not come back
+    to that clock: processes that began so early tell only if no others do.
     """
 
-    def __init__(self, records: Sequence[Record], before: Sequence[Record] = ()) -> None:
-        of_case: dict[str, list[tuple[Block, ...]]] = defaultdict(list)
-        for record in records:
+    def __init__(self, session: Sequence[Record], before: Sequence[Record] = ()) -> None:
+        self._session, self._before = session, before
+        self._quiet: dict[Product, Quiet] = {}
+        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = defaultdict(list)
+        for record in session:
             for result in record.results:
-                of_case[result.key].append(result.blocks)
-        self._lasting = {key: lasting_causes(rounds, REAL) for key, rounds in of_case.items()}
-        self._on_device = {
-            key: quiet_on_device(probes)
-            for key, rounds in of_case.items()
-            if (probes := [seconds for blocks in rounds for block in blocks for seconds in block.probe_seconds])
-        }
-        told = records if len(records) >= KNOWN_PROCESSES else [*before, *records]
-        processes = [
-            [seconds for result in record.results for block in result.blocks for seconds in block.probes]
-            for record in told
-        ]
-        self._quiet = find_quiet([*filter(None, processes)]) if any(processes) else Quiet(math.inf)
+                self._of_case[record.profile, result.key].append(result.blocks)
+
+    def quiet(self, record: Record) -> Quiet:
+        """Return the quiet probe of a process on a CPU, which has timed probes."""
+        product = _product_of(record)
+        if product not in self._quiet:
+            alike = [other for other in self._session if _product_of(other) == product and other.probes]
+            known = [other for other in alike if other.began > self._session[0].began + SETTLING_SECONDS]
+            if len(known) < KNOWN_PROCESSES:
+                known += [other for other in self._before if _product_of(other) == product and other.probes]
+            self._quiet[product] = find_quiet(other.probes for other in known or alike)
+        return self._quiet[product]
 
     def judge(self, record: Record, result: Result) -> dict[str, Any]:
         """Return the columns of the round that follow from the result, after judging its blocks."""
         start = record.start
         is_cpu, is_smoke = start.profile.is_cpu, start.smoke
-        quiet = self._quiet if is_cpu else self._on_device.get(result.key, Quiet(math.inf))
+        rounds = self._of_case[record.profile, result.key]
+        quiet = self.quiet(record) if is_cpu and record.probes else quiet_on_device(rounds)
+        lasting = lasting_causes(rounds, REAL)
         slope = slope_of(record, result)
         blocks = result.blocks if result.status == "measured" else ()
         clean: list[Block] = []
@@ -193,7 +197,7 @@ class Conditions:
         for block in blocks:
             limit = math.inf if is_cpu else quiet.seconds
             protocol = SMOKE if is_smoke else REAL
-            found = contamination(block, start.threads, protocol, self._lasting[result.key], limit)
+            found = contamination(block, start.threads, protocol, lasting, limit)
             causes.update(found)
             if not found:
                 clean.append(block)

@@ -278,16 +278,16 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
 
 def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, runner: Any, facts: Facts) -> None:
     """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
-    backend, timing, share = program.backend, order.timing, _checked_share(order, asked)
+    backend, share = program.backend, _checked_share(order, asked)
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     first = timer.one_step()
-    blocks: tuple[Block, ...]
-    is_long = backend.synchronous and first.seconds > timing.long_seconds and not runner
+    is_long = backend.synchronous and first.seconds > order.timing.long_seconds and not runner
     if share == 0 or is_long:
         facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
         program.step_anew()
         judged(program.check(), when="in another of its graphs: ")
+    blocks: tuple[Block, ...]
     if is_long:
         # Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program
         # was built.
@@ -296,29 +296,38 @@ def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, 
         warmup = _warm_up(program, timer, runner, first)
         if runner:  # a program that prints the time of a part runs as long as one that does not
             part = min(1.0, first.seconds / runner.run_seconds)
-            timer = replace(timer, protocol=replace(timing, measure_seconds=part * timing.measure_seconds))
-        block_seconds = timing.block_seconds if backend.synchronous else timing.device_block_seconds
-        several = timing.measure_seconds / max(block_seconds, warmup.step_seconds)
-        checked = math.ceil(share * several) if share < 1 else math.inf
-
-        def between(number: int) -> bool:
-            if number == 0 or number != checked:
-                return False
-            program.step_anew()
-            facts["errors"] = judged(program.check(), when="after some timed steps: ")
-            return True
-
-        time_steps = timer.short_steps if backend.synchronous else timer.device_steps
-        blocks = time_steps(warmup.step_seconds, between)
-        if share and checked >= len(blocks):
-            program.step_anew()
-            facts["errors"] = judged(program.check(), when="after the timed steps: ")
+            timer = replace(timer, protocol=replace(order.timing, measure_seconds=part * order.timing.measure_seconds))
+        blocks = _time_blocks(program, timer, warmup.step_seconds, share, judged, facts)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
     # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min(block.threads_ran or 0 for block in blocks)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
     facts |= {"warmup": warmup, "blocks": blocks}
+
+
+def _time_blocks(
+    program: Program, timer: Timer, step_seconds: float, share: float, judged: Callable[..., Facts], facts: Facts
+) -> tuple[Block, ...]:
+    """Time blocks; unless a step was checked before, check one after this share of the blocks."""
+    timing, is_cpu = timer.protocol, program.backend.synchronous
+    block_seconds = max(step_seconds, timing.block_seconds if is_cpu else timing.device_block_seconds)
+    checked = math.ceil(share * timing.measure_seconds / block_seconds) if share < 1 else math.inf
+
+    def check() -> None:
+        program.step_anew()
+        facts["errors"] = judged(program.check(), when="after timed steps: ")
+
+    def between(number: int) -> bool:
+        is_due = number == checked > 0
+        if is_due:
+            check()
+        return is_due
+
+    blocks = (timer.short_steps if is_cpu else timer.device_steps)(step_seconds, between)
+    if checked >= len(blocks):
+        check()
+    return blocks
 
 
 def _checked_share(order: Order, asked: Asked) -> float:

@@ -117,11 +117,11 @@ class Progress:
         self._papers, self._disturbed = plan.work.papers, Disturbed()
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
-        self._records = [record for record in plan.records if record.profile == turn.row.profile.name]
+        self._records = plan.records
         self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
-        for row in rows_of(read_rounds(self._records, plan.work.papers)):
-            if row.step_seconds:
-                self._rounds[key_of(row)].append(row)
+        before = read_rounds(self._records, plan.work.papers)
+        for row in rows_of(before[before["step_seconds"].notna()]):
+            self._rounds[key_of(row)].append(row)
 
     def finish_case(self, record: Record) -> None:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
