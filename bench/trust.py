@@ -120,7 +120,7 @@ def busy() -> None:
         rounds, discarded = _rounds_beside_loads(profile)
         print(f"{profile}: with the counter, {discarded[0.3]:.0%} and {discarded[0.7]:.0%} of blocks are discarded")
         samples = {load: Samples(frame) for load, frame in rounds.items()}
-        for quiet in rows_of(rounds[0.0].drop_duplicates(CELL)):
+        for quiet in rows_of(rounds[0.0].drop_duplicates("record").drop_duplicates(CELL)):
             texts = []
             for load in LOADS[1:]:
                 ratio, _ = estimate_ratio(*(samples[other].by_session(quiet) for other in (load, 0.0)))
@@ -213,6 +213,8 @@ def corrected(clone: Path) -> None:
     cells: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
     for _, frame in rounds.groupby(CELL, observed=True):
         timed = list(rows_of(frame))
+        if len(timed) < 2:
+            continue
         record, result = of_place[timed[0].record]
         kind = "as a product" if slope_of(record, result) == TOGETHER else "by items"
         cells[record.profile, kind].append(_tests_of(timed, [of_place[row.record][1] for row in timed]))
@@ -223,11 +225,11 @@ def corrected(clone: Path) -> None:
               f"{(table.fastest < 0.98).sum()} below 0.98, {table.beyond.sum():.0f} wholly\n"
               f"  noisier over quieter: {table.noisier.mean():+.3f} (rms {_rms(table.noisier):.3f}), as measured "
               f"{table.measured.mean():+.3f}; later over earlier: rms {_rms(table.later):.3f}")  # fmt: skip
-    for profile in sorted({record.profile for record in records}):
-        probes = [record.probes for record in records if record.profile == profile]
-        halves = [find_quiet([*filter(None, probes[first::2])]) for first in (0, 1)]
+    for product in sorted({(record.library, record.start.threads) for record in records}):
+        alike = [record.probes for record in records if (record.library, record.start.threads) == product]
+        halves = [find_quiet([*filter(None, alike[first::2])]) for first in (0, 1)]
         apart = abs(math.log(halves[0].seconds / halves[1].seconds))
-        print(f"{profile}: quiet probes of two halves of the processes are {apart:.1%} apart; "
+        print(f"{product}: quiet probes of two halves of the processes are {apart:.1%} apart; "
               f"their error {math.hypot(halves[0].error, halves[1].error):.1%}")  # fmt: skip
 
 

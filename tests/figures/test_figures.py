@@ -32,7 +32,7 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
     write_machine(profiles, **names, rounds=2)
     build_tables(smoke=False)
     build_figures(smoke=False)
-    assert len(kept) == 5 + 1 + 2  # of the tables of `machine` controls on CPUs, and the ladder
+    assert len(kept) == 4 + 2  # of the tables of `machine` controls on CPUs, and the ladder
     assert "threads" not in {figure.axes[0].get_xlabel() for figure in kept.values()}  # no row of a ladder
     for path, figure in kept.items():
         assert_legible(figure, path)

@@ -32,7 +32,7 @@ def build(folder: Path) -> None:
     with tarfile.open(HERE / "records.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     shutil.copytree(ROOT / "report", folder / "report", ignore=BUILT, dirs_exist_ok=True)
-    command = [sys.executable, "-m", "respeed.cli", "report", "--machine", "desk"]
+    command = [sys.executable, "-m", "respeed.cli", "report", "--machine", "desk", "--show", "all"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
@@ -51,7 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     build(folder)
     with contextlib.chdir(folder):
-        build_review(smoke=False, machine="desk")
+        build_review(smoke=False, machine="desk", show=["all"])
     return folder
 
 
@@ -82,7 +82,7 @@ def write_anew() -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
         with contextlib.chdir(folder):
-            shutil.copy(build_review(smoke=False, machine="desk"), HERE)
+            shutil.copy(build_review(smoke=False, machine="desk", show=["all"]), HERE)
         (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"), "utf-8")
 
 

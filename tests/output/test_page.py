@@ -34,7 +34,7 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(2)
-    shown: dict[str, Any] = {"smoke": False, "machine": "box-01", "papers": ["raina2009"]}
+    shown: dict[str, Any] = {"smoke": False, "machine": "box-01", "papers": ["raina2009"], "show": ["all"]}
     build_tables(**shown)
     drawn = Path("results/figures/raina2009/rbm/box-01-speedup.png")
     drawn.parent.mkdir(parents=True)

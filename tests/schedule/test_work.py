@@ -12,8 +12,8 @@ from respeed.inputs.papers import load_papers
 from respeed.model import Case
 from respeed.records import case_key
 from respeed.schedule.rows import Row
-from respeed.schedule.work import FEW, USUAL, Work, count_cases, list_work, machines_in_full, papers_shown
-from tests.made import make_lines, write_lines, write_machines
+from respeed.schedule.work import USUAL, Work, count_cases, list_work, machines_shown, papers_shown
+from tests.made import write_machines
 from tests.schedule.measured import PROFILES, work
 
 EVERY = {name: Row(profile, 1, ()) for name, profile in PROFILES.items()}
@@ -113,35 +113,20 @@ def test_a_table_of_a_ladder_runs_on_a_row_for_each_number_of_threads_and_on_no_
 # What is shown.
 
 
-def test_a_paper_is_shown_if_it_was_chosen_or_most_of_it_was_measured_and_not_for_a_few_shared_cases() -> None:
-    def shown() -> list[str]:
-        return list(papers_shown(smoke=False, chosen=["theano-tutorials"]))
-
-    def measure(number: int) -> None:
-        for case in list(every.values())[:number]:
-            write_lines(*make_lines(case=case))
-
-    tables = load_papers(["raina2009"])["raina2009"].experiments.values()
-    every = {case_key(case.workload, case.parameters): case for one in tables for case in one.cases}
-    number = len(every)
-    measure(number // 4)
-    assert shown() == ["theano-tutorials"]
-    measure(number // 2 + 1)
-    assert shown() == ["theano-tutorials", "raina2009"]
-
-
 def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out() -> None:
     with pytest.raises(UserError, match=r"no paper 'raina2008' \(did you mean raina2009\?\)"):
         papers_shown(smoke=False, chosen=["raina2009", "raina2008"])
 
 
-def test_of_few_machines_all_are_shown_in_full_and_of_many_this_one_or_that_with_most_records() -> None:
-    write_machines(FEW, rounds=1)
-    assert machines_in_full(smoke=False, machine="elsewhere") == [f"box-{number:02}" for number in range(FEW)]
-    write_machines(1, first=FEW, rounds=1)
-    write_machines(1, first=2, rounds=2)
-    assert machines_in_full(smoke=False, machine="box-03") == ["box-03"]
-    assert machines_in_full(smoke=False, machine="elsewhere") == ["box-02"]
+def test_this_machine_is_shown_others_by_name_and_all_if_it_has_no_records() -> None:
+    write_machines(3, rounds=1)
+    every = ["box-00", "box-01", "box-02"]
+    assert machines_shown(False, "box-01") == ["box-01"]
+    assert machines_shown(False, "elsewhere") == every
+    assert machines_shown(False, "box-01", ["box-02", "this"]) == ["box-02", "box-01"]
+    assert machines_shown(False, "box-01", ["all"]) == ["box-01", "box-00", "box-02"]
+    with pytest.raises(UserError, match=r"no records of 'box-1' \(did you mean box-01\?\)"):
+        machines_shown(False, "box-01", ["box-1"])
 
 
 def test_what_cannot_be_counted_is_not_known_and_keeps_nothing_else_from_being_counted(

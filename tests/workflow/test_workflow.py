@@ -129,7 +129,7 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     # What a row is called decides no measurement.
     copy.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", "Another name")
     before = copy.records()
-    copy.snakemake("-F", "tables", *SMOKE, "papers=raina2009", "experiments=matmul")
+    copy.snakemake("-F", "tables", *SMOKE, "papers=raina2009", "experiments=matmul", "show=all")
     assert copy.records() == before
     assert "elsewhere" in table(copy, "raina2009/rbm")
     assert "Another name" in table(copy, "raina2009/rbm")

@@ -126,7 +126,8 @@ COMMANDS = {
                 "dest": "only", "action": "store_const", "const": "review",
                 "help": "build only report/REVIEW.md, for a reviewer: claims, machine, steps, and what is missing",
             }),
-            argument("--machine", "NAME", "the machine to show in full, where there are many"),
+            MACHINE,
+            argument("--show", "NAME", "the machines to show: names, this or all (default: config.yaml's)", **MANY),
             argument("--papers", "NAME", "the papers to show (default: config.yaml's)", nargs="*"),
             SMOKE,
         ),
@@ -135,7 +136,7 @@ COMMANDS = {
         "commands:show_status", "show how much is measured, and what a run would measure",
         "status --config papers=all",
         (
-            argument("--machine", "NAME", "show these machines (default: all)", **MANY),
+            argument("--machine", "NAME", "show these machines, or all (default: config.yaml's)", **MANY),
             SMOKE, CONFIG, JSON,
         ),
     ),

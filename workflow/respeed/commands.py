@@ -42,7 +42,7 @@ from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
-from respeed.schedule.work import count_cases, papers_shown
+from respeed.schedule.work import count_cases, machines_shown, papers_shown
 from respeed.sessions import move_session, name_session, split_sessions
 from respeed.text import NOTHING, counted
 
@@ -205,7 +205,7 @@ STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_r
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
     """Print how much is measured, and what a run with these settings would measure.
 
-    For each `machine`, by default for all machines with records, print a line for each table. Last comes the outcome
+    For each `machine`, by default for those that config.yaml shows, print a line for each table. Last comes the outcome
     of the cells that are asked for on this machine; the exit code is 1 if one of these cells failed.
 
     Raises UserError if a run would refuse to measure because records of another machine have this machine's name.
@@ -213,8 +213,7 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
     there, machines = recorded_machines(run.smoke), {}
     lines: list[str] = []
-    for name in machine or there:
-        _check_recorded(name, there)
+    for name in machines_shown(run.smoke, run.machine, machine or run.show):
         counts = _count_cells(run, name)
         machines[name] = counts.to_dict("records")
         if not as_json:
@@ -335,7 +334,9 @@ BUILDERS = {
 WHOLE = ("tables", "figures", "pdf")
 
 
-def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None) -> None:
+def make_report(
+    only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None, show: Sequence[str]
+) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
 
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
@@ -343,5 +344,5 @@ def make_report(only: str | None, smoke: bool, machine: str | None, papers: Sequ
     """
     for part in [only] if only else WHOLE:
         for builder in BUILDERS[part]:
-            if path := pkgutil.resolve_name(builder)(smoke, machine, papers):
+            if path := pkgutil.resolve_name(builder)(smoke, machine, papers, show):
                 print(path)

@@ -276,7 +276,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         olds = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
         print(f"{machine}: {news}{olds}")
     if new:
-        print(f"next: ./run snakemake --cores all report{' --config preset=smoke' if smoke else ''}")
+        print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
 # Files that people write.

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +21,16 @@ from respeed.inputs.machines import other_library
 from respeed.machine import describe_machine
 from respeed.output import load_shown
 from respeed.output.layout import find
-from respeed.records import read_records
+from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge
 from respeed.schedule.run import Run
-from respeed.schedule.work import cases_of, chosen_tables
+from respeed.schedule.work import cases_of, chosen_tables, machines_shown
 from respeed.sessions import name_session, split_sessions
 from respeed.text import counted, format_share, in_words
 
 # A row whose probes took more than this many times a quiet one's time had neighbours.
 NEIGHBOURS = 1.1
-# The number of failed cells that are named in the last line.
+# The number of failed cells that are named in the last line, and of machines that are not shown.
 NAMED = 3
 
 
@@ -112,7 +111,7 @@ def _find(run: Run) -> str | None:
     if run.smoke:
         return None
     with contextlib.suppress(UserError):  # a table that somebody has deleted
-        shown = load_shown(run.smoke, run.machine, run.config.papers)
+        shown = load_shown(run.smoke, run.machine, run.config.papers, run.show)
         return find(shown, next(iter(shown.papers.values())), run.machine)
     return None
 
@@ -123,7 +122,7 @@ def say_what_came_out(run: Run, say: Callable[[str], None]) -> Outcome:
     rounds = read_rounds(plan.records, run.papers)
     judged = judge(rounds, run.work.cells)
     failed = judged[judged["status"] == "failed"]
-    lines = [*_out_of_time(plan), *_say_why_not(run), *_say_set_aside(run), *_say_open(run, judged)]
+    lines = [*_out_of_time(plan), *_say_why_not(run), *_say_set_aside(run), *_say_others(run), *_say_open(run, judged)]
     for line in lines:
         say(line)
     timed = judged["seconds"].notna()
@@ -150,6 +149,15 @@ def _say_set_aside(run: Run) -> list[str]:
     return [f"set aside, and not counted: {', '.join(names)} (./run respeed sessions)"] if names else []
 
 
+def _say_others(run: Run) -> list[str]:
+    """Return a line with the machines that have records here and are not shown; no line if there are none."""
+    others = sorted(recorded_machines(run.smoke).keys() - {*machines_shown(run.smoke, run.machine, run.show)})
+    if not others:
+        return []
+    named = ", ".join([*others[:NAMED], *(["..."] if len(others) > NAMED else [])])
+    return [f"{counted(len(others), 'other machine')} not shown ({named}): --config show=all"]
+
+
 def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
     """Return lines about the cells that are not known well, and what would settle them."""
     if run.smoke:
@@ -161,17 +169,25 @@ def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]
     missing = [
-        rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt)
+        (rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt), row.rounds)
         for row in rows_of(wide)
     ]
-    if missing := [rounds for rounds in missing if rounds > 0]:
+    if missing := sorted(one for one in missing if one[0] > 0):
         known = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
-        half = statistics.median(missing)
-        more = f"about {counted(math.ceil(half), 'more round')} would settle half of them: --config preset=paper"
-        lines.append(f"{known}; {more if math.isfinite(half) else 'beside these neighbours, more rounds settle few'}")
+        lines.append(f"{known}; {_say_more(run, *missing[len(missing) // 2])}")
     if without := int(judged["without"].sum()):
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines
+
+
+def _say_more(run: Run, more: float, rounds: int) -> str:
+    """Say what would settle half of the uncertain cells: so many `more` rounds, and a preset that has as many."""
+    if math.isinf(more):
+        return "beside these neighbours, more rounds settle few"
+    presets = [one for one in run.config.presets.values() if one.minutes > run.config.preset.minutes]
+    enough = [one.name for one in presets if one.most >= rounds + more]
+    how = f": --config preset={enough[0]}" if enough else ""
+    return f"about {counted(math.ceil(more), 'more round')} would settle half of them{how}"
 
 
 def _say(line: str) -> None:

@@ -38,7 +38,7 @@ from respeed.analysis.estimates import (
 )
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import INFERRED, Claim, Paper
+from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
@@ -129,8 +129,7 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
     absent_ends = [case for case in (compared[0], compared[-1]) if not case.is_measured]
     if claim.test == "crossover" and absent_ends:
         return _untested(absent_ends), _name(absent_ends[0])
-    fewest = min(case.rounds for case in measured)
-    kind, why = RULES[claim.test]([replace(case, rounds=fewest) for case in measured])
+    kind, why = RULES[claim.test](measured)
     if claim.test == "each":  # if several cases share one printed column, one reproduced case is enough
         answered = {case.column for case in measured if case.place() == "inside"}
         absent = [case for case in absent if case.column not in answered]
@@ -397,10 +396,16 @@ def say_published(compared: Sequence[Compared]) -> str:
 
 
 def _say_measured(claim: Claim, measured: Sequence[Compared]) -> str:
-    """Return the range of our numbers as text, with the widest of their intervals."""
+    """Return the range of our numbers as text, with the interval of one, or the range of the intervals of several."""
     say = format_whole_share if claim.test == "memory" else format_speedup
-    margins = [case.here.margin for case in measured if case.here.margin is not None]
-    interval = f"±{format_share(max(margins))}" if len(margins) == len(measured) else NO_INTERVAL
+    ends = [(case.here.low, case.here.high) for case in measured if case.here.low and case.here.high]
+    if len(ends) < len(measured):
+        interval = NO_INTERVAL
+    elif len(measured) == 1:
+        interval = f"±{format_share(measured[0].here.margin or 0.0)}"
+    else:
+        lows, highs = zip(*ends, strict=True)
+        interval = f"({say(min(lows))} to {say(max(highs))})"
     marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
     text = _range([say(value) for value in sorted(case.here.value for case in measured)])
     return " ".join([text, interval, *(f"({mark})" for mark in marks if mark)])
@@ -562,7 +567,7 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     if not fitting:
         counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
         text = f"no row of {threads} threads was measured, only of {counts}"
-        raise _Missing(f"{text}; add a hardware profile with `threads: {threads}`")
+        raise _Missing(f"{text}; add a hardware profile with threads: {threads}")
     return sorted(fitting, key=attrgetter("seconds"))
 
 
@@ -590,6 +595,7 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     The second text is empty if no cell has a time.
     """
     asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
+    asked = asked[~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
     rounds = asked.loc[asked["seconds"] > 0, "rounds"]
     if rounds.empty:
         return "Nothing of this paper has been measured on this machine yet.", ""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import level_of_each, what_is_missing
+from respeed.analysis.estimates import estimate_ratio, level_of_each, what_is_missing
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
 from respeed.text import format_share, format_speedup
@@ -35,7 +35,9 @@ def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str,
         for _, table in tables:
             first, *others = rows_of(table)
             for cell in others:
-                ratio, _ = samples.ratio(cell, first, level)
+                # Both are the same product on the same row: what is not known of its quiet probe, and of how it feels
+                # neighbours, cancels.
+                ratio, _ = estimate_ratio(samples.by_session(cell), samples.by_session(first), level)
                 work = cell.flops / first.flops
                 is_off = ratio.is_above(work * (1 + NEAR)) or ratio.is_below(work * (1 - NEAR))
                 is_open = what_is_missing(ratio, min(first.rounds, cell.rounds))

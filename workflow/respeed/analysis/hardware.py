@@ -44,8 +44,9 @@ def describe_machine(
     summary = [hardware["cpu"], counted(hardware["usable_cores"], "core"), *hardware["accelerators"]]
     versions = pd.DataFrame([record.start.versions for record in records])
     days = sorted(record.start.started[:10] for record in records)
-    discarded = f"{rounds['blocks'].sum()}, of which {rounds['discarded'].sum()} discarded"
-    causes = sum(rounds["cause_counts"], Counter[str]())
+    once = rounds.drop_duplicates("record")  # a round has a line for each table that shows it
+    discarded = f"{once['blocks'].sum()}, of which {once['discarded'].sum()} discarded"
+    causes = sum(once["cause_counts"], Counter[str]())
     if causes:
         discarded += f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})"
     parts = {

@@ -1,27 +1,27 @@
 """Figures, drawn from the tidy tables. Times and intervals are estimated in `respeed.analysis`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from respeed.figures.charts import Outcome, chart_ladder, chart_speedup, draw_chart
-from respeed.figures.machine import draw_roofline
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
 from respeed.output.layout import Shown, has_figure
 from respeed.paths import results_folder
 
 
-def build_figures(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> None:
+def build_figures(
+    smoke: bool, machine: str | None = None, papers: Collection[str] | None = None, show: Sequence[str] = ()
+) -> None:
     """Draw every figure into results/figures, each as .svg, .pdf and .png.
 
-    The files are <paper>/<experiment>/<machine>-speedup and <paper>/<machine>-roofline, for all machines if there are
-    few, otherwise for one (see `machines_in_full`).
+    The files are <paper>/<experiment>/<machine>-speedup, for the machines that are shown.
     """
     folder = results_folder(smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for path, figure in _figures(load_shown(smoke, machine, papers)):
+    for path, figure in _figures(load_shown(smoke, machine, papers, show)):
         save_figure(figure, folder / path)
 
 
@@ -35,5 +35,3 @@ def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
                 outcome = Outcome(results, paper, experiment, name)
                 chart = chart_ladder(outcome) if experiment.ladder else chart_speedup(outcome, colors)
                 yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)
-            if paper.rows:
-                yield Path(paper.name, f"{name}-roofline"), draw_roofline(paper, name, cells, colors, stamp)

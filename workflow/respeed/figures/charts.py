@@ -223,14 +223,11 @@ def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
     return [*flops.index, total], bool(len(kinds) == 1 and not experiment.total and growth.min() > APART)
 
 
-_PUBLISHED = [
-    "machine", "profile", "label", "year", "package", "architecture", "is_cpu", "precision", "hardware", "peak_gflops",
-    "bandwidth_gbytes",
-]  # fmt: skip
+_PUBLISHED = ["machine", "profile", "label", "year", "package", "architecture", "is_cpu", "precision"]
 
 
 def published_rows(paper: Paper) -> pd.DataFrame:
-    """Return the paper's rows in the columns of cells; hardware, peak and bandwidth only if paper.yaml has them."""
+    """Return the paper's rows in the columns of cells."""
     rows = []
     for row in paper.rows.values():
         # A row that is compared with several cores, too, is not drawn as one core.
@@ -239,9 +236,6 @@ def published_rows(paper: Paper) -> pd.DataFrame:
             "machine": PAPER, "profile": row.name, "label": label_row(paper, row), "year": row.year or paper.year,
             "package": row.package, "architecture": architecture, "is_cpu": row.is_cpu,
             "precision": row.precision or FULL_PRECISION,
-            "hardware": row.hardware.label if row.hardware else "",
-            "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else np.nan,
-            "bandwidth_gbytes": row.hardware.bytes_per_second / 1e9 if row.hardware else np.nan,
         })  # fmt: skip
     return pd.DataFrame(rows, columns=_PUBLISHED)
 

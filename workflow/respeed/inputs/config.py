@@ -33,6 +33,13 @@ Names = Annotated[
 ]
 PaperName = Annotated[str, known("paper", lambda: paper_names())]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
+# Words for machines in `show`: this one, and every one that has records.
+THIS, ALL = "this", "all"
+Machines = Annotated[
+    tuple[str, ...],
+    SOME,
+    WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
+]
 # The keys of config.yaml that a preset may replace.
 CHOICES = {"papers", "experiments", "profiles"}
 INSTEAD = Field(default=None, description="replaces the value of the chosen preset")
@@ -68,8 +75,8 @@ class Config:
 
     `preset` is the chosen preset; `rounds`, `most` and `minutes`, if given, have replaced its values. `experiments` is
     None if all are chosen; `machine` is None if its name is made from the hardware. `all_profiles` is true if no
-    profile was named. `cluster` is true if each machine is measured by a Slurm job. `allow` lists the papers whose
-    programs may run.
+    profile was named. `show` are the machines to show, or THIS, or ALL. `cluster` is true if each machine is measured
+    by a Slurm job. `allow` lists the papers whose programs may run.
     """
 
     presets: Annotated[dict[str, Preset], SOME, Named]
@@ -81,6 +88,7 @@ class Config:
     experiments: Names[str] | None
     profiles: Names[ProfileName]
     machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
+    show: Machines = (THIS,)
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
     allow: tuple[str, ...] = ()
@@ -106,6 +114,11 @@ class Config:
         if info.field_name == "profiles":
             return tuple(name for name in profile_names() if not _is_optional(name))
         return paper_names() if info.field_name == "papers" else None
+
+    @field_validator("show", mode="before")
+    @classmethod
+    def _split_names(cls, value: Any) -> Any:
+        return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
     @field_validator("experiments")
     @classmethod

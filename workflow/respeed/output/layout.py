@@ -335,20 +335,29 @@ def find(shown: Shown, paper: Paper, machine: str) -> str:
     why = shown.table("why", paper=paper.name)
     theirs = why[why["comparison"] == "theirs"]
     mine = why[(why["machine"] == machine) & (why["experiment"].isin(theirs["experiment"]) | theirs.empty)]
-    for comparison in ("ours", "cpu over their gpu", "cpu over their cpu"):
-        found = mine[mine["comparison"] == comparison]
-        if len(found):
-            name = str(found["experiment"].iat[0])
-            found, printed = found[found["experiment"] == name], theirs[theirs["experiment"] == name]["speedup"]
-            title, ours = paper.experiments[name].title, format_span(found["speedup"], 2)
-            if comparison == "ours":
-                than = f"its CPU; the paper's, {format_span(printed, 2)} times" if len(printed) else "its CPU"
-                return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
-            cpu, verb, base = *_cores(shown, machine, found), COMPARISONS[comparison][1]
-            if (found["speedup_high"] < 1).all():
-                return f"{title}: {base} is {format_span(1 / found['speedup'], 2)} times as fast as {cpu}"
-            return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
-    return ""
+    found = _main_comparison(mine)
+    if found.empty:
+        return ""
+    comparison, name = str(found["comparison"].iat[0]), str(found["experiment"].iat[0])
+    found, printed = found[found["experiment"] == name], theirs[theirs["experiment"] == name]["speedup"]
+    title, ours = paper.experiments[name].title, format_span(found["speedup"], 2)
+    if comparison == "ours":
+        than = f"its CPU; the paper's, {format_span(printed, 2)} times" if len(printed) else "its CPU"
+        return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
+    cpu, verb, base = *_cores(shown, machine, found), COMPARISONS[comparison][1]
+    if (found["speedup_high"] < 1).all():
+        return f"{title}: {base} is {format_span(1 / found['speedup'], 2)} times as fast as {cpu}"
+    return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
+
+
+def _main_comparison(why: pd.DataFrame) -> pd.DataFrame:
+    """Return, of a machine's rows of why.csv, those of the comparison that says most; none if it has none.
+
+    That is our GPU over our CPU; else our CPU over the paper's GPU, or else over the paper's CPU.
+    """
+    names = ("ours", "cpu over their gpu", "cpu over their cpu")
+    said = next((name for name in names if (why["comparison"] == name).any()), "")
+    return why[why["comparison"] == said]
 
 
 def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
@@ -364,12 +373,15 @@ def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
 
 
 def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | None:
-    """Return a table of the factors of every speedup, the paper's and then ours; None if we have no speedup."""
+    """Return a table of the factors of the paper's speedup and of ours (`_main_comparison`); None if we have none.
+
+    why.csv has the other comparisons.
+    """
     why = shown.table("why", paper=paper.name, experiment=experiment.name)
     if (why["machine"] == PAPER).all():
         return None
-    order = {name: place for place, name in enumerate([PAPER, *shown.machines, *COMPARISONS])}
-    why = why.sort_values(["machine", "comparison"], key=lambda names: names.map(order), kind="stable")
+    parts = [why[why["machine"] == PAPER], *(_main_comparison(why[why["machine"] == name]) for name in shown.machines)]
+    why = pd.concat(parts)
     rows = list(rows_of(why))
     sides = [" over ".join(COMPARISONS[row.comparison]).replace("here", f"of {row.machine}") for row in rows]
     sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
@@ -511,8 +523,12 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     cells, verdicts = shown.table("cells"), shown.table("claims")
     is_first = paper is next(iter(shown.papers.values()))
     beside = lay_out_papers(shown) if is_first else None
-    known = [(name, count_results(name, paper, cells, verdicts)[1]) for name in shown.machines]
-    controls = count_controls(cells, Samples(shown.table("rounds"))) if is_first and not shown.smoke else ""
+    samples, precision = Samples(shown.table("rounds")), list[str]()
+    for name in shown.machines:
+        known = count_results(name, paper, cells, verdicts)[1]
+        has_controls = known and is_first and not shown.smoke
+        controls = count_controls(cells[cells["machine"] == name], samples) if has_controls else ""
+        precision += [f"{name}: {' '.join(filter(None, [known, controls]))}"] * bool(known)
     return {
         "name": paper.name,
         "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
@@ -522,18 +538,22 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
         "beside": write(beside) if beside else "",
-        "precision": [*(f"{name}: {text}" for name, text in known if text), *[controls] * bool(controls)],
+        "precision": precision,
     }
 
 
 def has_figure(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether a table has a figure.
+    """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
 
-    The figure is drawn if the paper has published rows, if the table is a ladder, or if the table has several cases and
-    runs on a CPU.
+    These are the cases with printed numbers or, if the paper prints none, all cases of a table that runs on a CPU.
     """
-    is_compared = len(experiment.cases) > 1 and not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
-    return bool(paper.rows) or experiment.ladder or is_compared
+    if experiment.ladder:
+        return True
+    if paper.prints(experiment.name):
+        cases = (experiment.original or experiment).case_names()
+        return sum(any(paper.printed(experiment.name, case, row) for row in paper.rows) for case in cases) > 1
+    is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
+    return len(experiment.cases) > 1 and (bool(paper.rows) or is_on_cpu)
 
 
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import datetime
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,16 @@ INSTEAD = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
-def build_report(smoke: bool, machine: str | None = None, papers: Collection[str] | None = None) -> Path:
+def build_report(
+    smoke: bool, machine: str | None = None, papers: Collection[str] | None = None, show: Sequence[str] = ()
+) -> Path:
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; return its path.
 
-    If there are few machines, all are shown; otherwise one (see `machines_in_full`). Raises UserError if Typst fails.
+    `show` and `machine` say which machines are in it (see `machines_shown`). Raises UserError if Typst fails.
     """
     document = Path("report/smoke.pdf" if smoke else "report/report.pdf")
     facts = Path("report/facts") / f"{document.stem}.json"
-    write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers))))
+    write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers, show))))
     # Typst reads only below one folder. If this workflow is a module of another, results lie beside the other one.
     root = Path(os.path.commonpath([ROOT, Path.cwd()]))
     here = Path("/") / Path.cwd().relative_to(root)

@@ -8,14 +8,14 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import Config, load_config
+from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
 from respeed.machine import describe_machine, machine_slug
 from respeed.model import Paper
@@ -23,7 +23,7 @@ from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_f
 from respeed.records import DESCRIPTION, record_paths, write_description
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
-from respeed.schedule.work import Work, list_work, machines_in_full, papers_shown, profiles_shown
+from respeed.schedule.work import Work, list_work, machines_shown, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -104,6 +104,11 @@ class Run:
     # Names and places.
 
     @property
+    def show(self) -> Sequence[str]:
+        """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
+        return [ALL] if self.nodes and self.config.show == (THIS,) else self.config.show
+
+    @property
     def results(self) -> str:
         """Return the folder of everything that the run makes, except the report."""
         return str(results_folder(self.smoke))
@@ -141,12 +146,13 @@ class Run:
     def sources(self) -> list[str]:
         """Return the inputs of the tables.
 
-        These are the stamp of each machine that this run measures, the records and descriptions of all other machines,
-        and the files about the shown papers, hardware profiles and machines.
+        These are the stamp of each machine that this run measures, the records and descriptions of the other machines
+        that are shown, and the files about the shown papers, hardware profiles and machines.
         """
         folder = records_folder(self.smoke)
         files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
-        others = [path for path in files if path.relative_to(folder).parts[0] not in self.stamps]
+        of_machine = [(path.relative_to(folder).parts[0], path) for path in files]
+        others = [path for name, path in of_machine if name not in self.stamps and {name, ALL} & {*self.show}]
         files = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
         there = sorted(os.path.relpath(path) for path in files if path.is_file())
@@ -157,8 +163,7 @@ class Run:
         """Return the values for report/captions/workflow.rst: the paths of its text and figure, and a caption."""
         paper = next(iter(self.papers.values()))
         experiment = next(iter(paper.experiments.values()))
-        shown = machines_in_full(self.smoke, self.machine)
-        machine = self.machine if self.machine in shown or not shown else shown[0]
+        machine = next(iter(machines_shown(self.smoke, self.machine, self.show)), self.machine)
         return {
             "front": f"{self.results}/front.html",
             "figure": f"{self.results}/figures/{paper.name}/{experiment.name}/{machine}-speedup.svg",
@@ -174,8 +179,9 @@ class Run:
 
     @property
     def shown(self) -> list[str]:
-        """Return the arguments of `respeed report`: which records, the machine to show in full, and the papers."""
-        return [*(["--smoke"] if self.smoke else []), "--machine", self.machine, "--papers", *self.config.papers]
+        """Return the arguments of `respeed report`: which records, this machine, which machines, and the papers."""
+        kind = ["--smoke"] if self.smoke else []
+        return [*kind, "--machine", self.machine, "--show", *self.show, "--papers", *self.config.papers]
 
     def how_to_measure(self, machine: str) -> list[str]:
         """Return the arguments of the `respeed measure` command that measures a machine."""

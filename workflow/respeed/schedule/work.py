@@ -16,7 +16,8 @@ from functools import cache, cached_property
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import Counts
 from respeed.analysis.rounds import CellKey
-from respeed.inputs.config import Config, Preset, load_config, why_denied
+from respeed.errors import UserError, nearest
+from respeed.inputs.config import ALL, THIS, Config, Preset, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
@@ -26,11 +27,9 @@ from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, command_of
 from respeed.paths import PAPERS, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
-from respeed.records import case_key, read_records, recorded_machines
+from respeed.records import case_key, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, climb
 
-# If there are more machines than this, only one is shown in full, with its place among the others.
-FEW = 4
 # Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
 FIRST, USUAL = 0, 1
 # To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
@@ -41,35 +40,16 @@ COUNT_SECONDS = 600.0
 
 
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
-    """Return the `chosen` papers, by default those of config.yaml, and then every other paper that was measured.
-
-    A paper counts as measured if more than half of its cases were, because papers may share a few cases.
+    """Return the `chosen` papers, by default those of config.yaml.
 
     A paper that is not valid is left out, with a message. Raises UserError if no paper is left, if a chosen name has no
     paper, or, if `strict`, if a chosen paper is not valid.
     """
     names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
-    every = dict.fromkeys([*names, *known])
-    papers = PAPER_FILES.load_all(every, [name for name in names if strict or name not in known])
+    papers = PAPER_FILES.load_all(names, [name for name in names if strict or name not in known])
     if smoke:
         papers = {name: paper.at_tiny_sizes() for name, paper in papers.items()}
-    there = {
-        one.key
-        for machine in recorded_machines(smoke)
-        for record in read_records(smoke, machine)
-        for one in record.results
-    }
-    shown = {
-        name: paper
-        for name, paper in papers.items()
-        if name in names or 2 * len(there & keys_of(paper)) > len(keys_of(paper))
-    }
-    return shown or load_papers(names)
-
-
-def keys_of(paper: Paper) -> set[str]:
-    """Return the keys of all cases in a paper's tables."""
-    return {case_key(case.workload, case.parameters) for one in paper.experiments.values() for case in one.cases}
+    return papers or load_papers(names)
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
@@ -82,17 +62,33 @@ def notes_shown() -> dict[str, Notes]:
     return MACHINE_FILES.load_all(chosen=())
 
 
-def machines_in_full(smoke: bool, machine: str | None = None) -> list[str]:
-    """Return the names of the machines to show in full.
+def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] = ()) -> list[str]:
+    """Return the names of the machines to show, of those that have records.
 
-    These are all machines that have records, if there are at most FEW. Otherwise, only `machine`, by default this
-    machine, is shown in full; if it has no records, the machine with the most records is.
+    Parameters
+    ----------
+    smoke : bool
+        Whether the records are of tiny cases.
+    machine : str, optional
+        The name of this machine, by default as in config.yaml, or made from the hardware.
+    show : sequence of str, optional
+        Names, THIS for this machine and ALL for every machine; by default `show` of config.yaml. Without records of
+        this machine, THIS is every machine.
+
+    Raises
+    ------
+    UserError
+        A name has no records.
     """
-    there = recorded_machines(smoke)
-    name = machine or load_config().machine or machine_slug()
-    if len(there) <= FEW:
-        return sorted(there)
-    return [name if name in there else max(sorted(there), key=lambda one: there[one])]
+    there, config = recorded_machines(smoke), load_config()
+    this = machine or config.machine or machine_slug()
+    named = [this if name == THIS else name for name in show or config.show]
+    for name in named:
+        if name not in {*there, this, ALL}:
+            raise UserError(f"show: no records of {name!r}{nearest(name, there)}")
+    if ALL in named or there.keys().isdisjoint(named):
+        named = [this, *sorted(there)]
+    return list(dict.fromkeys(name for name in named if name in there))
 
 
 # --- what is measured
