@@ -1,9 +1,11 @@
 """From records to rounds: what is judged by what, and what may be put together."""
 
+import math
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from respeed.analysis.cells import judge_cells
@@ -56,6 +58,16 @@ def test_steps_feel_neighbours_by_their_kind(facts: dict[str, Any], shorter: flo
     slow = found[found["case"] == "576x1024"]
     assert list(slow["step_seconds"]) == pytest.approx([0.1 / shorter] * 7)
     assert set(slow["step_seconds_measured"]) == {0.1}
+
+
+def test_a_round_has_the_errors_of_its_slope_and_of_its_quiet_probe() -> None:
+    """A process whose probes were slowed throughout shows that the next one may be quieter still."""
+    found = rounds_of(*seven(0.1, probe=1.5), *seven(0.1, case="1024x4096"))
+    slow = found[found["case"] == "576x1024"]
+    assert list(slow["slope_error"]) == pytest.approx([TOGETHER.error * math.log(1.5)] * 7)
+    # Two rounds of each case lie in the session's first minute, and tell nothing.
+    apart = np.std([math.log(1.5)] * 5 + [0.0] * 5, ddof=1)
+    assert list(slow["quiet_error"]) == pytest.approx([TOGETHER.b * apart / math.sqrt(10)] * 7)
 
 
 def test_rows_of_one_library_and_as_many_threads_share_a_quiet_probe() -> None:

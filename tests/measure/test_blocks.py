@@ -126,6 +126,7 @@ def test_a_noisy_hour_later_does_not_change_the_quiet_probe() -> None:
     before = [probes(0.004, 0.01, seed=seed) for seed in range(5)]
     later = [probes(0.004, 0.01, 1.0, seed) for seed in range(20)]
     assert find_quiet([*before, *later]).seconds == find_quiet(before).seconds
+    assert find_quiet([*before, *[probes(0.0041)] * 9]).seconds == find_quiet(before).seconds
     assert find_quiet([*before, *[probes(0.0035)] * 9]).seconds < find_quiet(before).seconds
 
 

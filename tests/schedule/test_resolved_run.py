@@ -187,6 +187,29 @@ def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: py
     assert "not enough" not in announce(replace(run, config=replace(short, preset=replace(short.preset, minutes=600))))
 
 
+@pytest.mark.parametrize(
+    ("probe", "spread", "says"),
+    [
+        (2.0, 0.0, "2 cells known less well than ±10 %; beside these neighbours, more rounds settle few"),
+        (
+            1.0,
+            0.1,
+            "1 cell known less well than ±10 %; about 6 more rounds would settle half of them: --config preset=paper",
+        ),
+        (1.0, 0.5, "1 cell known less well than ±10 %; about 585 more rounds would settle half of them"),
+    ],
+)
+def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: float, spread: float, says: str) -> None:
+    """Beside the slow probes of one case, those of another show what is quiet."""
+    for number, sign in enumerate((0, 1, -1, 0), start=1):
+        seconds, facts = [0.1 * (1 + sign * spread)], {"number": number, "profile": "openblas-1"}
+        write_lines(*make_lines(seconds, probe=probe, **facts))
+        write_lines(*make_lines([0.1], case="1024x4096", **facts))
+    said = list[str]()
+    say_what_came_out(resolve_run(RBM | {"profiles": "openblas-1"}), said.append)
+    assert [line for line in said if "known less well" in line] == [says]
+
+
 # What Snakemake calls.
 
 
