@@ -13,6 +13,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.controls import say_failed
 from respeed.analysis.estimates import SETTLED_MARGIN, Estimate, rounds_missing
+from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError
@@ -28,8 +29,6 @@ from respeed.schedule.work import cases_of, chosen_tables, machines_shown
 from respeed.sessions import name_session, split_sessions
 from respeed.text import counted, format_share, in_words
 
-# A row whose probes took more than this many times a quiet one's time had neighbours.
-NEIGHBOURS = 1.1
 # The number of failed cells that are named in the last line, and of machines that are not shown.
 NAMED = 3
 
@@ -164,7 +163,7 @@ def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
         return []
     lines = []
     slowness = judged[judged["is_cpu"].astype(bool)].groupby("profile")["slowness"].median()
-    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in slowness.items() if slow > NEIGHBOURS]
+    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in slowness.items() if slow > SLOWED]
     if slowed:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL, CONTROL
 from respeed.inputs.registry import workloads
 from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
@@ -41,8 +42,6 @@ LEAST_SECONDS = 1e-6
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
-# Neighbours are named as the reason if the reference product took more than this many times its quiet time.
-BESIDE_NEIGHBOURS = 1.1
 
 # FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
 Counts = Mapping[str, tuple[float, float]]
@@ -127,6 +126,6 @@ def explain(cell: Any) -> str:
         return "threads: one core takes no longer"
     if cell.by_bytes:
         return f"memory: it moves its bytes at {format_share(bound / cell.seconds)} of a copy's rate"
-    if cell.slowness > BESIDE_NEIGHBOURS:
+    if cell.slowness > SLOWED:
         return f"neighbours: the reference product ran at {1 / cell.slowness:.2f} of its fastest"
     return "no record tells why"

@@ -35,6 +35,8 @@ FEW_THREADS = 8
 LARGEST = math.log(2)
 # Probes of a process that take at most this many times its 10th percentile are quiet.
 QUIET_MODE = 1.1
+# A row or cell whose probes took more than this many times a quiet one's time had neighbours.
+SLOWED = 1.1
 # Processes whose quiet probes differ by less are alike.
 NEAR = 1.03
 # A session of fewer processes also looks at those of the session before, and one process alone may be wrong by so much.

@@ -17,6 +17,7 @@ from respeed.analysis.columns import TABLES, rows_of
 from respeed.analysis.controls import count_controls, say_failed
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW
+from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL, key_of
 from respeed.analysis.speedups import CASE, Samples, published_speedup
 from respeed.analysis.trace import measure_command
@@ -528,7 +529,8 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         known = count_results(name, paper, cells, verdicts)[1]
         has_controls = known and is_first and not shown.smoke
         controls = count_controls(cells[cells["machine"] == name], samples) if has_controls else ""
-        precision += [f"{name}: {' '.join(filter(None, [known, controls]))}"] * bool(known)
+        texts = [known, controls, _say_neighbours(cells[cells["machine"] == name])]
+        precision += [f"{name}: {' '.join(filter(None, texts))}"] * bool(known)
     return {
         "name": paper.name,
         "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
@@ -540,6 +542,20 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "beside": write(beside) if beside else "",
         "precision": precision,
     }
+
+
+def _say_neighbours(cells: pd.DataFrame) -> str:
+    """Say how slow the reference product was on a machine's CPU rows, and how far times were corrected; or nothing."""
+    timed = cells[cells["is_cpu"].astype(bool) & (cells["seconds"] > 0)]
+    slowness = timed.groupby("profile")["slowness"].median()
+    slowed = [f"{1 / slow:.2f} ({name})" for name, slow in slowness.items() if slow > SLOWED]
+    if not slowed:
+        return ""
+    most = (timed["seconds_measured"] / timed["seconds"]).max()
+    return (
+        f"Beside neighbours on the host, the reference product ran at {join_words(slowed)} of its fastest; times are "
+        f"corrected for that, by up to {format_share(most - 1)}."
+    )
 
 
 def has_figure(paper: Paper, experiment: Experiment) -> bool:
