@@ -82,6 +82,14 @@ def test_a_fast_first_minute_is_not_the_quiet_state(fast: int, slowness: float) 
     assert list(found.loc[found["round"] != fast, "slowness"]) == pytest.approx([slowness] * 6)
 
 
+def test_few_processes_look_at_the_session_before_but_not_at_its_first_minute() -> None:
+    """Of a session of one process the probes count, too, however early."""
+    before = [make_record([0.1], number=one, probe=0.7 if one == 1 else 1.0) for one in range(1, 7)]
+    for probe, slowness in ((1.2, 1.2), (0.9, 1.0)):
+        found = rounds_of(*before, make_record([0.1], started=NEXT_DAY, probe=probe))
+        assert found.loc[found["session"] == 1, "slowness"].to_list() == pytest.approx([slowness])
+
+
 def test_probes_on_a_device_are_compared_within_a_case() -> None:
     """What a device just did decides its clock: there all probes of a case may be slow."""
     found = rounds_of(*seven(0.1, probe=2.0, **GPU), *seven(0.1, case="1024x4096", **GPU))

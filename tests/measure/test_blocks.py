@@ -139,6 +139,7 @@ def test_one_quiet_process_shows_the_quiet_probe() -> None:
 
 def test_a_quiet_probe_that_processes_disagree_on_has_an_error() -> None:
     assert find_quiet([probes(0.004)]).error == 0.05
+    assert find_quiet([probes(0.004)] * 2).error == pytest.approx(0.05 / math.sqrt(2))  # alike by chance
     apart = find_quiet([probes(0.004 * slow) for slow in (1.0, 1.1, 1.25, 1.4)])
     assert apart.error > 0.05
     assert math.log(apart.seconds / 0.004) < 2 * apart.error

@@ -10,10 +10,10 @@ from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.model import Case
-from respeed.records import case_key
+from respeed.records import case_key, write_description
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Work, count_cases, list_work, machines_shown, papers_shown
-from tests.made import write_machines
+from tests.made import description, write_machines
 from tests.schedule.measured import PROFILES, work
 
 EVERY = {name: Row(profile, 1, ()) for name, profile in PROFILES.items()}
@@ -125,8 +125,9 @@ def test_this_machine_is_shown_others_by_name_and_all_if_it_has_no_records() -> 
     assert machines_shown(False, "elsewhere") == every
     assert machines_shown(False, "box-01", ["box-02", "this"]) == ["box-02", "box-01"]
     assert machines_shown(False, "box-01", ["all"]) == ["box-01", "box-00", "box-02"]
-    with pytest.raises(UserError, match=r"no records of 'box-1' \(did you mean box-01\?\)"):
-        machines_shown(False, "box-01", ["box-1"])
+    assert machines_shown(False, "box-01", ["box-1", "this"]) == ["box-01"]
+    write_description("planned", False, description())
+    assert machines_shown(False, "planned") == ["planned", *every]
 
 
 def test_what_cannot_be_counted_is_not_known_and_keeps_nothing_else_from_being_counted(

@@ -25,7 +25,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, cannot_write, nearest
-from respeed.inputs.config import MOST_ROUNDS, load_config, parse_settings
+from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
 from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import paper_names
 from respeed.inputs.reader import unknown
@@ -213,6 +213,8 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
     there, machines = recorded_machines(run.smoke), {}
     lines: list[str] = []
+    for name in {*machine} - {ALL}:
+        _check_recorded(name, there)
     for name in machines_shown(run.smoke, run.machine, machine or run.show):
         counts = _count_cells(run, name)
         machines[name] = counts.to_dict("records")
@@ -342,6 +344,9 @@ def make_report(
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
     Print the path of the PDF or of the reviewer's page.
     """
+    there = recorded_machines(smoke)
+    for name in {*(show or load_config().show)} - {THIS, ALL, *there}:
+        print(f"respeed: show: no records of {name!r}{nearest(name, there)}", file=sys.stderr)
     for part in [only] if only else WHOLE:
         for builder in BUILDERS[part]:
             if path := pkgutil.resolve_name(builder)(smoke, machine, papers, show):

@@ -566,8 +566,28 @@ class Paper:
         return any(place[0] == experiment for place in self.published)
 
     def speaks_of(self, experiment: str) -> bool:
-        """Return whether the paper prints a time or rate of the experiment, or makes a claim about it."""
-        return self.prints(experiment) or any(claim.experiment == experiment for claim in self.claims.values())
+        """Return whether the paper prints a number of the experiment, or makes a claim about it."""
+        places = [place[0] for place in (*self.published, *self.speedups)]
+        return experiment in [*places, *(claim.experiment for claim in self.claims.values())]
+
+    def has_figure(self, experiment: Experiment) -> bool:
+        """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
+
+        These are the cases with printed numbers or, if the paper prints none, all cases of a table that runs on a CPU.
+        """
+        if experiment.ladder:
+            return True
+        if self.prints(experiment.name):
+            cases = (experiment.original or experiment).case_names()
+            return sum(any(self.printed(experiment.name, case, row) for row in self.rows) for case in cases) > 1
+        is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
+        return len(experiment.cases) > 1 and (bool(self.rows) or is_on_cpu)
+
+    @property
+    def first_drawn(self) -> Experiment:
+        """Return the first table that has a figure, or else the first table."""
+        tables = self.experiments.values()
+        return next((table for table in tables if self.has_figure(table)), next(iter(tables)))
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column; None if the paper prints none."""

@@ -150,7 +150,8 @@ def _say_set_aside(run: Run) -> list[str]:
 
 def _say_others(run: Run) -> list[str]:
     """Return a line with the machines that have records here and are not shown; no line if there are none."""
-    others = sorted(recorded_machines(run.smoke).keys() - {*machines_shown(run.smoke, run.machine, run.show)})
+    shown = machines_shown(run.smoke, run.machine, run.show)
+    others = sorted(name for name, records in recorded_machines(run.smoke).items() if records and name not in shown)
     if not others:
         return []
     named = ", ".join([*others[:NAMED], *(["..."] if len(others) > NAMED else [])])

@@ -527,14 +527,15 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
     """Yield each machine's name and records, one machine at a time; with `only`, of the machines in `only` alone.
 
-    Without `only`, raises UserError at the end if there are records, but none of them can be used.
+    Raises UserError at the end if there are records, but none of them can be used.
     """
-    used = 0
-    for machine in only or recorded_machines(smoke):
+    used, names = 0, [*only]
+    for machine in names or recorded_machines(smoke):
         records = read_records(smoke, machine)
         used += len(records)
         yield machine, records
-    files = 0 if used or only else len(record_paths(smoke))
+    paths = [path for name in names for path in record_paths(smoke, name)] if names else record_paths(smoke)
+    files = 0 if used else len(paths)
     if files:
         what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
         raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")

@@ -54,7 +54,7 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
         run = resolve_run(config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
-    config.update(run.front_page)
+        config.update(run.front_page)
     if snakemake.is_main_process and measures:
         print(announce(run), file=sys.stderr)
         if not run.nodes:

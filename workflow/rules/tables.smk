@@ -1,4 +1,4 @@
-# All records there are, this machine's and everybody else's, become tables and figures.
+# The records of the machines that are shown become tables and figures.
 
 
 rule tables:

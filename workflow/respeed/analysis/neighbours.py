@@ -39,8 +39,9 @@ QUIET_MODE = 1.1
 SLOWED = 1.1
 # Processes whose quiet probes differ by less are alike.
 NEAR = 1.03
-# A session of fewer processes also looks at those of the session before, and one process alone may be wrong by so much.
-KNOWN_PROCESSES, ALONE_ERROR = 4, 0.05
+# A session of fewer processes also looks at those of the session before; fewer may differ by so much, by a standard
+# deviation of logarithms, if not by more.
+KNOWN_PROCESSES, ALONE_SPREAD = 4, 0.05
 
 
 class Quiet(NamedTuple):
@@ -71,8 +72,9 @@ def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
     modes = [np.median(times[times <= QUIET_MODE * np.quantile(times, 0.1)]) for times in map(np.array, processes)]
     known = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
     quiet = min(_median_of_quietest(np.array(modes[:count])) for count in known)
-    error = np.log(modes).std(ddof=1) / math.sqrt(len(modes)) if len(modes) > 1 else ALONE_ERROR
-    return Quiet(quiet, float(error))
+    spread = float(np.log(modes).std(ddof=1)) if len(modes) > 1 else ALONE_SPREAD
+    spread = max(spread, ALONE_SPREAD) if len(modes) < KNOWN_PROCESSES else spread
+    return Quiet(quiet, spread / math.sqrt(len(modes)))
 
 
 def _median_of_quietest(modes: np.ndarray) -> float:

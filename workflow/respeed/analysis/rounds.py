@@ -176,11 +176,10 @@ class Conditions:
         """Return the quiet probe of a process on a CPU, which has timed probes."""
         product = _product_of(record)
         if product not in self._quiet:
-            alike = [other for other in self._session if _product_of(other) == product and other.probes]
-            known = [other for other in alike if other.began > self._session[0].began + SETTLING_SECONDS]
+            known = _telling(self._session, product)
             if len(known) < KNOWN_PROCESSES:
-                known += [other for other in self._before if _product_of(other) == product and other.probes]
-            self._quiet[product] = find_quiet(other.probes for other in known or alike)
+                known = _telling(self._before, product) + known
+            self._quiet[product] = find_quiet(other.probes for other in known)
         return self._quiet[product]
 
     def judge(self, record: Record, result: Result) -> dict[str, Any]:
@@ -231,6 +230,13 @@ class Conditions:
                 else {}
             ),
         }
+
+
+def _telling(session: Sequence[Record], product: Product) -> list[Record]:
+    """Return the records of a session that tell what a quiet probe of the product takes (see `Conditions`)."""
+    alike = [record for record in session if _product_of(record) == product and record.probes]
+    settled = [record for record in alike if record.began > session[0].began + SETTLING_SECONDS]
+    return settled or alike
 
 
 class _Way(NamedTuple):

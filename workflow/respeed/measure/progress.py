@@ -1,7 +1,7 @@
 """What a run says while it measures: each case's number, each turn's disturbances, and the time that is left.
 
-A case's number is computed while the next case is built and checked. That takes about a millisecond, so that it
-disturbs no timed step.
+A case's number is computed while the next case is built and checked. That takes some milliseconds, so that it disturbs
+no timed step.
 """
 
 import sys

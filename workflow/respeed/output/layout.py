@@ -351,12 +351,12 @@ def find(shown: Shown, paper: Paper, machine: str) -> str:
     return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
 
 
-def _main_comparison(why: pd.DataFrame) -> pd.DataFrame:
+def _main_comparison(why: pd.DataFrame, *others: str) -> pd.DataFrame:
     """Return, of a machine's rows of why.csv, those of the comparison that says most; none if it has none.
 
-    That is our GPU over our CPU; else our CPU over the paper's GPU, or else over the paper's CPU.
+    That is our GPU over our CPU; else our CPU over the paper's GPU, or over the paper's CPU; or else one of `others`.
     """
-    names = ("ours", "cpu over their gpu", "cpu over their cpu")
+    names = ("ours", "cpu over their gpu", "cpu over their cpu", *others)
     said = next((name for name in names if (why["comparison"] == name).any()), "")
     return why[why["comparison"] == said]
 
@@ -381,8 +381,8 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
     why = shown.table("why", paper=paper.name, experiment=experiment.name)
     if (why["machine"] == PAPER).all():
         return None
-    parts = [why[why["machine"] == PAPER], *(_main_comparison(why[why["machine"] == name]) for name in shown.machines)]
-    why = pd.concat(parts)
+    ours = [_main_comparison(why[why["machine"] == name], "gpu over their gpu") for name in shown.machines]
+    why = pd.concat([why[why["machine"] == PAPER], *ours])
     rows = list(rows_of(why))
     sides = [" over ".join(COMPARISONS[row.comparison]).replace("here", f"of {row.machine}") for row in rows]
     sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
@@ -558,20 +558,6 @@ def _say_neighbours(cells: pd.DataFrame) -> str:
     )
 
 
-def has_figure(paper: Paper, experiment: Experiment) -> bool:
-    """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
-
-    These are the cases with printed numbers or, if the paper prints none, all cases of a table that runs on a CPU.
-    """
-    if experiment.ladder:
-        return True
-    if paper.prints(experiment.name):
-        cases = (experiment.original or experiment).case_names()
-        return sum(any(paper.printed(experiment.name, case, row) for row in paper.rows) for case in cases) > 1
-    is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
-    return len(experiment.cases) > 1 and (bool(paper.rows) or is_on_cpu)
-
-
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
     """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
     cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
@@ -587,6 +573,6 @@ def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) ->
                 "alt": f"Chart: {experiment.title} on {name}, speedups by case. Its numbers are in the tables.",
             }
             for name in shown.machines
-            if has_figure(paper, experiment) and (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
+            if paper.has_figure(experiment) and (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
         ],
     }

@@ -106,6 +106,8 @@ class Run:
     @property
     def show(self) -> Sequence[str]:
         """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
+        if self.smoke and ALL not in self.config.show:
+            return [THIS]
         return [ALL] if self.nodes and self.config.show == (THIS,) else self.config.show
 
     @property
@@ -162,7 +164,7 @@ class Run:
     def front_page(self) -> dict[str, str]:
         """Return the values for report/captions/workflow.rst: the paths of its text and figure, and a caption."""
         paper = next(iter(self.papers.values()))
-        experiment = next(iter(paper.experiments.values()))
+        experiment = paper.first_drawn
         machine = next(iter(machines_shown(self.smoke, self.machine, self.show)), self.machine)
         return {
             "front": f"{self.results}/front.html",

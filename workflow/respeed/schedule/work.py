@@ -16,7 +16,6 @@ from functools import cache, cached_property
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import Counts
 from respeed.analysis.rounds import CellKey
-from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, Preset, load_config, why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
@@ -72,21 +71,13 @@ def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] 
     machine : str, optional
         The name of this machine, by default as in config.yaml, or made from the hardware.
     show : sequence of str, optional
-        Names, THIS for this machine and ALL for every machine; by default `show` of config.yaml. Without records of
-        this machine, THIS is every machine.
-
-    Raises
-    ------
-    UserError
-        A name has no records.
+        Names, THIS for this machine and ALL for every machine; by default `show` of config.yaml. If no machine that is
+        named has records, every machine is shown.
     """
     there, config = recorded_machines(smoke), load_config()
     this = machine or config.machine or machine_slug()
     named = [this if name == THIS else name for name in show or config.show]
-    for name in named:
-        if name not in {*there, this, ALL}:
-            raise UserError(f"show: no records of {name!r}{nearest(name, there)}")
-    if ALL in named or there.keys().isdisjoint(named):
+    if ALL in named or not any(there.get(name) for name in named):
         named = [this, *sorted(there)]
     return list(dict.fromkeys(name for name in named if name in there))
 
