@@ -60,6 +60,8 @@ def test_readme_says_what_the_lock_loads() -> None:
 @pytest.mark.slow
 def test_every_command_of_readme_works_in_its_order(tmp_path: Path) -> None:
     project = fresh_copy(tmp_path)
+    (other,) = (path for path in (ROOT / "docs/h200").iterdir() if path.is_dir())
+    project.run("respeed", "import", str(other))  # two machines, to compare
     for command in commands():
         words = words_of(f"{command} {LITTLE.get(command, '')}", project)
         done = project.run(*words, check=False, CUDA_VISIBLE_DEVICES="", HOME=str(tmp_path))

@@ -106,9 +106,9 @@ class Run:
     @property
     def show(self) -> Sequence[str]:
         """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
-        if self.smoke and ALL not in self.config.show:
-            return [THIS]
-        return [ALL] if self.nodes and self.config.show == (THIS,) else self.config.show
+        if self.nodes and self.config.show == (THIS,):
+            return [ALL]
+        return [THIS] if self.smoke and ALL not in self.config.show else self.config.show
 
     @property
     def results(self) -> str:
