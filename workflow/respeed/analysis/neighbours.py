@@ -72,8 +72,9 @@ def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
     modes = [np.median(times[times <= QUIET_MODE * np.quantile(times, 0.1)]) for times in map(np.array, processes)]
     known = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
     quiet = min(_median_of_quietest(np.array(modes[:count])) for count in known)
-    spread = float(np.log(modes).std(ddof=1)) if len(modes) > 1 else ALONE_SPREAD
-    spread = max(spread, ALONE_SPREAD) if len(modes) < KNOWN_PROCESSES else spread
+    spread = float(np.log(modes).std(ddof=1)) if len(modes) > 1 else 0.0
+    if len(modes) < KNOWN_PROCESSES:
+        spread = max(spread, ALONE_SPREAD)
     return Quiet(quiet, spread / math.sqrt(len(modes)))
 
 

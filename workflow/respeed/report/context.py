@@ -15,6 +15,7 @@ from respeed.output.layout import (
     section,
 )
 from respeed.output.table import to_typst
+from respeed.paths import results_folder
 from respeed.text import join_words
 
 
@@ -30,6 +31,7 @@ def make_context(shown: Shown) -> dict[str, Any]:
         "version": version("respeed"),
         "date": [int(part) for part in dates[-1].split("-")] if dates else None,
         "papers": [_paper(shown, paper, told[paper.name]) for paper in shown.papers.values()],
+        "page": f"{results_folder(shown.smoke)}/tables.html",
         "elsewhere": join_words([table.title for table in others]),
         "machines": [to_typst(table) for table in machines if len(table.frame)],
         "facts": [to_typst(lay_out_machine(shown, name)) for name in shown.machines],

@@ -275,8 +275,8 @@ class Cd1Products(Workload):
     batch: int
     patches: int
 
-    # [X; Z]: a step writes Z into the rows after X.
     together: ClassVar = True
+    # [X; Z]: a step writes Z into the rows after X.
     state: ClassVar = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 

@@ -290,8 +290,8 @@ class SoftmaxCost(Workload):
     batch: int
     mini_batch: int
 
-    # Sums over all examples: in fp32 however low the precision is.
     together: ClassVar = True
+    # Sums over all examples: in fp32 however low the precision is.
     learned: ClassVar = ("cost", "dW", "db")
     tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 
