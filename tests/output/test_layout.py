@@ -3,10 +3,10 @@
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from respeed.analysis.columns import make_frame
 from respeed.analysis.why import make_why
-from respeed.inputs.papers import load_papers
 from respeed.output import layout
 from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
@@ -96,26 +96,35 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     assert found([]) == ""
 
 
-def test_papers_stand_beside_one_another_on_the_first_page_with_what_their_speedups_are_made_of() -> None:
-    """Raina et al.: 72.6 = 622 / 50.6 x 41 % / 7 %, as 10 V H FLOP of a million examples took; Lee et al.: 364 / 94."""
-    lee = load_papers(["lee2010"])
-    both = PAPERS | lee
-    product = lee["lee2010"].experiments["sgemm"].cases[0]
-    large = case_of("rbm", "4096x11008")
-    records = [
-        *noisy(1.0, case=large, flops=10.0 * 192 * 4096 * 11008),
-        *noisy(1.0, case=product, flops=2.0 * 2048**3),
-    ]
-    made, ratios, _, samples = frames_of(records, both)
-    shown = shown_of(records, both, why=make_why(made, samples, ratios, both))
-    table = layout.lay_out_papers(shown)
-    assert table is not None
-    assert table.frame.map(lambda value: f"{value.text} {value.interval}".strip()).to_numpy().tolist() == [
-        ["72.6x", "12.3x 622 over 50.6", "5.91x 42 % over 7 %"],
-        ["3.87x", "6.07x 622 over 102", "0.638x 59 % over 92 %"],
-    ]
-    assert [layout.front(shown, paper, lambda one: one.title)["beside"] for paper in both.values()] == [table.title, ""]
-    assert layout.lay_out_papers(shown_of(records, PAPERS, why=why_of(records))) is None
+def test_the_first_page_says_of_which_factors_the_papers_largest_speedup_is_made() -> None:
+    """Raina et al.: 72.6 = 622 / 50.6 x 42 % / 7 %, as 10 V H FLOP of a million examples took."""
+    large = noisy(1.0, case=case_of("rbm", "4096x11008"), flops=10.0 * 192 * 4096 * 11008)
+    assert layout.explain_largest(shown_of(large, PAPERS, why=why_of(large)), PAPER) == (
+        "Densely connected RBM 4096x11008, 72.6x: 12.3x is the hardware (622 over 50.6 GFLOP/s, by data sheets). "
+        "5.91x is the programs: the GPU's reached 42 % of its peak, the CPU's 7 %."
+    )
+    assert layout.explain_largest(shown_of([], PAPERS, why=why_of([])), PAPER) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ours"),
+    [
+        (0.1, ["CPU here", "The paper's GPU over CPU here"]),
+        (0.001, ["CPU here", "CPU here over the paper's GPU"]),
+    ],
+)
+def test_the_answer_has_seconds_and_the_faster_over_the_slower_from_low_to_high(
+    seconds: float, ours: list[str]
+) -> None:
+    records = noisy(seconds, case=case_of("rbm", "576x1024"))
+    (table,) = layout.lay_out_answers(shown_of(records, PAPERS, why=why_of(records)), PAPER)
+    theirs = ["The paper's CPU", "The paper's GPU", "The paper's GPU over the paper's CPU"]
+    assert [*table.frame.index.get_level_values("label")] == [*theirs, *ours]
+    values = table.frame["576x1024"].tolist()
+    assert [value.text for value in values[:3]] == ["497", "38.6", "12.9x"]
+    low, high = map(float, values[4].interval.split(" to "))
+    assert low < float(values[4].text.removesuffix("x")) < high
+    assert not [*layout.lay_out_answers(shown_of([], PAPERS, why=why_of([])), PAPER)]
 
 
 def test_machines_and_cost_have_a_column_a_machine() -> None:

@@ -52,7 +52,7 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
         build(smoke=False, papers=["raina2009"])
     for path in Path("results").rglob("*.*"):
         if path.suffix in {".csv", ".md", ".tex", ".html", ".svg"}:
-            text = path.read_text(encoding="utf-8").replace("\n", "")
+            text = path.read_text(encoding="utf-8-sig").replace("\n", "")
             assert not any(is_unprintable(char) for char in text), path
         if path.suffix == ".svg":
             ET.parse(path)

@@ -110,15 +110,15 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
     write_csv(apply_dtypes(frame, name), folder / f"{name}.csv")
 
 
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame without its index.
+def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
+    """Write a frame without its index, after a byte order `mark`, which a spreadsheet needs to read ± and µ.
 
     Floats have at most nine digits, a missing number is an empty field, and no text looks like a formula to a
     spreadsheet.
     """
     texts = frame.select_dtypes(["str", "object"])
     shown = frame.assign(**texts.map(_guarded))
-    write_text(path, shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
+    write_text(path, mark + shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:

@@ -1,7 +1,8 @@
 """Charts of rows and cases: a mark for each row in every case, joined by a line if the cases have an order.
 
-The chart of a table shows how many times as fast as one base each row is. The colour shows the package, or is grey for
-the paper; hollow marks and broken lines show one core; the shape of a mark shows the row.
+The chart of a table shows what each row does in a second, or how many times as fast as one base it is. The colour
+shows the package, or is grey for the paper; hollow marks and broken lines show one core; the shape of a mark shows the
+row.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from itertools import cycle
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from respeed.analysis.cells import PAPER, label_row, reference
@@ -33,6 +35,7 @@ from respeed.figures.style import (
 )
 from respeed.model import Experiment, Paper, number_bytes
 from respeed.output.layout import Shown
+from respeed.text import clip
 
 # The columns of a frame of points: the key of the row, the case, and a number with its 95 % interval.
 POINT = ["row", "case", "value", "low", "high"]
@@ -42,6 +45,9 @@ NAME_LETTERS = 64
 LEAST_FACTOR = 6.0
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
+# At the ends of their lines, more names than these would lie far from them; the least way from name to name, as a share
+# of the axis.
+MOST_AT_ENDS, LEAST_GAP = 12, 0.075
 # Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
 
@@ -82,6 +88,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
         axes.set_axis_off()
         axes.text(0.5, 0.5, chart.why_empty, ha="center", va="center", color=QUIET, transform=axes.transAxes)
         return figure
+    has_key = not chart.is_ordered or len(chart.rows) > MOST_AT_ENDS
     for place, row in enumerate(chart.rows):
         points = chart.points[chart.points["row"] == row.key]
         look = row.look if chart.is_ordered else row.look | {"linestyle": ""}
@@ -90,7 +97,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
         x = points["case"].map(chart.cases.index) + shift
         bars = [(points["value"] - points["low"]).fillna(0), (points["high"] - points["value"]).fillna(0)]
         axes.errorbar(x, points["value"], bars, fmt="none", elinewidth=2.5, ecolor=look["color"])
-        axes.plot(x, points["value"], label=fold(row.label), **look)
+        axes.plot(x, points["value"], label=fold(row.label) if has_key else None, **look)
     if chart.has_base:
         axes.axhline(1.0, color=THEIRS, linewidth=0.9, zorder=1)
     numbers = np.append(chart.points[POINT[2:]].to_numpy(float), [1.0] * chart.has_base)
@@ -103,7 +110,27 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
     names = [fold(case, letters) for case in chart.cases]
     axes.set_xticks(range(len(names)), names, rotation=angle, ha=side, rotation_mode="anchor")
     axes.grid(visible=False, axis="x")
+    if not has_key:
+        _name_ends(axes, chart)
     return finish(figure, chart.x_title, chart.y_title)
+
+
+def _name_ends(axes: Axes, chart: Chart) -> None:
+    """Write the name of each row beside the end of its line, with room between the names."""
+    points = chart.points.assign(place=chart.points["case"].map(chart.cases.index)).sort_values("place", kind="stable")
+    ends = points.drop_duplicates("row", keep="last").set_index("row")["value"].sort_values(kind="stable")
+    low, high = np.log(axes.get_ylim())
+    heights = ((np.log(ends) - low) / (high - low)).to_numpy(copy=True)
+    for place in range(1, len(heights)):
+        heights[place] = max(heights[place], heights[place - 1] + LEAST_GAP)
+    heights[-1] = min(heights[-1], 1.0)
+    for place in reversed(range(len(heights) - 1)):
+        heights[place] = min(heights[place], heights[place + 1] - LEAST_GAP)
+    rows = {row.key: row for row in chart.rows}
+    for key, height in zip(ends.index, heights, strict=True):
+        row = rows[str(key)]
+        axes.text(1.01, height, clip(row.label, LABEL_LETTERS), va="center", color=row.look["color"],
+                  transform=axes.transAxes)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,11 +159,11 @@ class Outcome:
 
 
 def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
-    """Return the chart of how many times as fast as one base each row of a table is.
+    """Return the chart of a table: GFLOP/s, if every row does the same work and all of it is counted; or else speedups.
 
-    The base is the paper's fastest CPU row, or if no CPU row is printed, the paper's fastest row. If the paper prints
-    no number, the base is this machine's fastest CPU row, or if a claim of the table has an `over_case`, as for cores
-    or replicas, each row's own rate in that case.
+    Speedups are over one base for all rows. The base is the paper's fastest CPU row, or if no CPU row is printed, the
+    paper's fastest row. If the paper prints no number, the base is this machine's fastest CPU row, or if a claim of the
+    table has an `over_case`, as for cores or replicas, each row's own rate in that case.
     """
     cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
     work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
@@ -146,7 +173,12 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
         full = cells[cells["precision"] == FULL_PRECISION]
         cells = cells[cells["row"].isin(_fastest(full, ["algorithm", "is_cpu"]))]
         note.append("Of each algorithm the rows that are fastest in most cases.")
-    points, base = _over_own(outcome, cells) if theirs.empty else _over_theirs(theirs, cells)
+    is_rate = bool(len(theirs) and not outcome.experiment.algorithms and work["flops"].notna().all())
+    if is_rate:
+        points, y_title = _rates(pd.concat([theirs, cells], ignore_index=True), work), "GFLOP/s"
+    else:
+        points, base = _over_own(outcome, cells) if theirs.empty else _over_theirs(theirs, cells)
+        y_title = f"times as fast as {base}"
     if len(theirs):
         note.append(f"Grey: {reference(outcome.paper)}.")
     if (count := theirs["row"].nunique()) > MOST_THEIRS:
@@ -167,12 +199,12 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
         title=f"{outcome.experiment.title} on {outcome.machine}",
         note=" ".join(note),
         x_title=(outcome.experiment.total if is_total else outcome.experiment.axis) or "case",
-        y_title=f"times as fast as {base}",
+        y_title=y_title,
         cases=tuple(words[case] for case in shown),
         rows=tuple(row for row in rows if row.key in set(points["row"])),
         points=points.assign(case=points["case"].map(words))[POINT],
         is_ordered=is_ordered,
-        has_base=True,
+        has_base=not is_rate,
         why_empty="nothing to compare yet",
     )
 
@@ -264,6 +296,11 @@ def _fastest(cells: pd.DataFrame, by: list[str]) -> set[str]:
     return set(best.groupby(by)["row"].agg(lambda rows: rows.value_counts().index[0]))
 
 
+def _rates(cells: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with their GFLOP/s and the intervals, by the FLOP of `work`."""
+    return _over(cells, cells["case"].map(work.set_index("case")["flops"]) / 1e9)
+
+
 def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return all rows' speedups over the paper's fastest (CPU) row, taken as exact, and the name of that base."""
     has_cpu, every = bool(theirs["is_cpu"].any()), pd.concat([theirs, cells], ignore_index=True)
@@ -291,6 +328,6 @@ def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:
-    """Return the cells with their speedups over `base`, in seconds, and the intervals of the speedups."""
+    """Return the cells with `base` over their seconds, and the intervals of that."""
     times = cells[["seconds", "seconds_high", "seconds_low"]].rdiv(base, axis=0)
     return cells.assign(**times.set_axis(POINT[2:], axis=1))

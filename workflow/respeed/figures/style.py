@@ -27,7 +27,7 @@ from respeed.paths import replacing
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
 FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
-WIDTH, HEIGHT, LINE = 170 / 25.4, 3.4, 0.155
+WIDTH, HEIGHT, LINE = 170 / 25.4, 2.7, 0.155
 # Letters in a line of the note, the title, the key, and the title of the vertical axis.
 NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 28, 34
 INK, QUIET, THEIRS = "#1b2838", "#5c6773", "#6e6e6e"
@@ -114,7 +114,10 @@ def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
     if labels:
         figure.legend(loc="outside right upper")
     lines = sum(len(text.splitlines()) for text in (*labels, figure.get_supxlabel()))
-    figure.set_figheight(max(HEIGHT, LINE * lines + 1.0))
+    # The axes keep their height, however many lines stand above and below them.
+    names = "\n" * max((tick.get_text().count("\n") for tick in axes.get_xticklabels()), default=0)
+    around = sum(text.count("\n") for text in (figure.get_suptitle(), figure.get_supxlabel(), names))
+    figure.set_figheight(max(HEIGHT + 1.3 * LINE * around, LINE * lines + 1.0))
     return figure
 
 

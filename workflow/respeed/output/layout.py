@@ -41,6 +41,7 @@ from respeed.text import (
     measured_value,
 )
 
+OUR_CPU = "CPU here"
 # A verdict of machines.csv.
 SAME = "indistinguishable"
 # If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
@@ -49,6 +50,9 @@ NOTICED = 0.005
 NAMED = 4
 # A time is shown as measured as well, if it was longer than this many times that at the quiet probe.
 MUCH_LONGER = 1.2
+DAY = 86400.0
+# How well a fact is known that no paper states and no code of its authors shows.
+DOUBTFUL = ("recalled", "inferred")
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A function that writes a table in one format.
@@ -123,6 +127,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     others = [*_unmeasured(shown, missing), *_remarks(values, both)]
     others += _unexpected(shown, cells, words) if paper.rows and not shown.smoke else []
     others += _beside_neighbours(shown, cells, words)
+    others += _days(shown, paper, experiment)
     frame = frame.map(lambda value: replace(value, interval=value.interval.replace(NO_INTERVAL, "")))
     label, caption = f"tab:{paper.name}-{experiment.name}", _caption(shown, paper, experiment)
     return Table(experiment.title, caption, frame, (*notes, *map(Value, others)), label=label, has_cases=True)
@@ -216,7 +221,7 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
     labels = {label for _, label, _ in found}
     over = f"Fastest here over the paper's {labels.pop() if len(labels) == 1 else 'fastest row'}"
     yield from ((cell.machine, "ours speedup", over, FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
-    label = "Fastest row: time over the least it needs"
+    label = "Fastest here over its least time"
     for cell in rows_of(best[best["expected_seconds"] > 0]) if paper.rows and not experiment.original else ():
         ratio = Value(f"{format_number(cell.seconds / cell.expected_seconds, 2)}x")
         yield cell.machine, "ours", label, FULL_PRECISION, cell.case, ratio, ""
@@ -233,6 +238,15 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
         where = f" on {machine}" if len(shown.machines) > 1 else ""
         what, why = ("yet", "") if reason == NOT_YET else ("", f" ({reason.rstrip('.')})")
         yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
+
+
+def _days(shown: Shown, paper: Paper, experiment: Experiment) -> Iterator[str]:
+    """Yield how long a day's work of the paper's GPU takes on every machine, for a table's total."""
+    why = shown.table("why", paper=paper.name, experiment=experiment.name, case=experiment.total_case)
+    for row in rows_of(why[why["comparison"].isin(["cpu over their gpu", "gpu over their gpu"])]):
+        where = f" of {row.machine}" if len(shown.machines) > 1 else " here"
+        took = in_words(DAY / row.speedup)
+        yield f"What the paper's GPU does in a day takes {took} on the {COMPARISONS[row.comparison][0][:3]}{where}."
 
 
 def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
@@ -326,29 +340,102 @@ def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Valu
 
 
 def find(shown: Shown, paper: Paper, machine: str) -> str:
-    """Return the finding on a machine: its main result in one sentence; empty if nothing can be compared.
+    """Return the finding on a machine: its main result in one sentence; empty if nothing can be compared."""
+    found, theirs = _compare_first(shown, paper, machine)
+    if found.empty:
+        return ""
+    side, base = str(found["side"].iat[0]), str(found["base_side"].iat[0])
+    title, ours = paper.experiments[str(found["experiment"].iat[0])].title, format_span(found["speedup"], 2)
+    if found["comparison"].iat[0] == "ours":
+        than = f"its CPU; the paper's, {format_span(theirs['speedup'], 2)} times" if len(theirs) else "its CPU"
+        return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
+    cpu, verb = _cores(shown, machine, found)
+    if base == OUR_CPU:
+        return f"{title}: {side} is {ours} times as fast as {cpu}"
+    return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
 
-    The finding is about the first measured table among those with the paper's numbers of both a CPU and an accelerator,
-    or among all tables if the paper has no such numbers. For a machine with an accelerator, the finding compares the
-    machine's speedup with the paper's; for another machine, the CPU with the paper's accelerator, or else with the
-    paper's CPU.
+
+def lay_out_answers(shown: Shown, paper: Paper) -> Iterator[Table]:
+    """Yield the tables behind `find`, mostly one: the paper's seconds and the machines' by case, and all speedups."""
+    behind: dict[str, list[Any]] = {}
+    for machine in shown.machines:
+        found, theirs = _compare_first(shown, paper, machine)
+        for row in [*rows_of(theirs), *rows_of(found)]:
+            behind.setdefault(row.experiment, []).append(row)
+    for name, rows in behind.items():
+        yield _answer(shown, paper.experiments[name], rows)
+
+
+def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
+    """Return the table of rows of `_compare_first`: for each machine, lines of seconds and one of the speedup."""
+    words, lines = experiment.column_words(), []
+    for row in rows:
+        is_theirs, case = row.machine == PAPER, words[row.case]
+        look = "theirs" if is_theirs else "ours"
+        group = "" if is_theirs or len(shown.machines) == 1 else f"On {row.machine}"
+        if experiment.unit == SECONDS:
+            lines.append((group, look, row.base_side, case, Value(format_number(row.base_seconds))))
+            lines.append((group, look, row.side, case, Value(format_number(row.seconds))))
+        lines.append((group, f"{look} speedup", f"{row.side} over {row.base_side}", case, _from_low_to_high(row)))
+    made = pd.DataFrame(lines, columns=[*LINE, "column", "value"])
+    # The paper's seconds stand once, not below each machine.
+    made = made.assign(label=made["label"].str[0].str.upper() + made["label"].str[1:])
+    is_again = made["look"].eq("ours") & made["label"].str.startswith("The paper's")
+    made = made[~is_again].drop_duplicates([*LINE, "column"])
+    unit = f"{words_of_unit(experiment).capitalize()}; in" if experiment.unit == SECONDS else "In"
+    caption = f"{unit} small type, the 95 % interval."
+    columns = [case for case in words.values() if case in {*made["column"]}]
+    return Table(f"{experiment.title}, then and now", caption, spread(made, columns))
+
+
+def _from_low_to_high(row: Any) -> Value:
+    """Return the speedup of a row of why.csv; ours has its interval from low to high in small type."""
+    text = f"{row.printed}x" if row.printed else format_speedup(row.speedup)
+    if row.machine == PAPER:
+        return Value(text)
+    return Value(text, format_span([row.speedup_low, row.speedup_high]) if row.speedup_low else NO_INTERVAL)
+
+
+def _compare_first(shown: Shown, paper: Paper, machine: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of why.csv behind a machine's finding, and the paper's own rows of the same table.
+
+    They are of the first measured table among those with the paper's numbers of both a CPU and an accelerator, or among
+    all tables if the paper has no such numbers. For a machine with an accelerator, they compare the machine's speedup
+    with the paper's; for another machine, the CPU with the paper's accelerator, or else with the paper's CPU, the
+    faster one over the slower. `side` and `base_side` name in words what is compared.
     """
     why = shown.table("why", paper=paper.name)
+    sides = [(row, base) for row, base in why["comparison"].map(COMPARISONS)]
+    why = why.assign(**pd.DataFrame(sides, why.index, ["side", "base_side"]))
     theirs = why[why["comparison"] == "theirs"]
     mine = why[(why["machine"] == machine) & (why["experiment"].isin(theirs["experiment"]) | theirs.empty)]
     found = _main_comparison(mine)
-    if found.empty:
+    first = found["experiment"].head(1)
+    found = found[found["experiment"].isin(first)]
+    if (found["speedup_high"] < 1).all() and not found["comparison"].eq("ours").any():
+        ends = 1 / found[["speedup", "speedup_high", "speedup_low"]]
+        turned = found[["base_side", "side", "base_seconds", "seconds"]]
+        found = found.assign(
+            **ends.set_axis(["speedup", "speedup_low", "speedup_high"], axis=1),
+            **turned.set_axis(["side", "base_side", "seconds", "base_seconds"], axis=1),
+        )
+    return found, theirs[theirs["experiment"].isin(first)]
+
+
+def explain_largest(shown: Shown, paper: Paper) -> str:
+    """Say in two sentences of which factors the paper's largest speedup is made; empty if they are not known."""
+    why = shown.table("why", paper=paper.name)
+    theirs = why[(why["comparison"] == "theirs") & why[["peaks", "share", "base_share"]].notna().all(axis=1)]
+    if theirs.empty:
         return ""
-    comparison, name = str(found["comparison"].iat[0]), str(found["experiment"].iat[0])
-    found, printed = found[found["experiment"] == name], theirs[theirs["experiment"] == name]["speedup"]
-    title, ours = paper.experiments[name].title, format_span(found["speedup"], 2)
-    if comparison == "ours":
-        than = f"its CPU; the paper's, {format_span(printed, 2)} times" if len(printed) else "its CPU"
-        return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
-    cpu, verb, base = *_cores(shown, machine, found), COMPARISONS[comparison][1]
-    if (found["speedup_high"] < 1).all():
-        return f"{title}: {base} is {format_span(1 / found['speedup'], 2)} times as fast as {cpu}"
-    return f"{title}: {cpu} {verb} {ours} times as fast as {base}"
+    (row,) = rows_of(theirs.loc[[theirs["speedup"].idxmax()]])
+    title = f"{paper.experiments[row.experiment].title} {paper.experiments[row.experiment].column_words()[row.case]}"
+    return (
+        f"{title}, {_from_low_to_high(row).text}: {format_speedup(row.peaks)} is the hardware "
+        f"({format_number(row.peak_gflops)} over {format_number(row.base_peak_gflops)} GFLOP/s, by data sheets). "
+        f"{format_speedup(row.shares)} is the programs: the GPU's reached {format_share(row.share)} of its peak, the "
+        f"CPU's {format_share(row.base_share)}."
+    )
 
 
 def _main_comparison(why: pd.DataFrame, *others: str) -> pd.DataFrame:
@@ -420,29 +507,6 @@ def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], s
     return Value(format_speedup(ratio), small) if ratio else Value(NOTHING)
 
 
-def lay_out_papers(shown: Shown) -> Table | None:
-    """Return a table of each paper's largest speedup, and of ours in the same case, as factors.
-
-    The largest speedup is sought in each paper's first table with speedups whose factors `peaks` and `shares` are
-    known. Return None if fewer than two papers have such a table.
-    """
-    why = shown.table("why")
-    theirs = why[(why["comparison"] == "theirs") & why["peaks"].notna() & why["shares"].notna()]
-    first = theirs.drop_duplicates("paper")[CASE[:2]].merge(theirs)
-    best = first.loc[first.groupby("paper", sort=False)["speedup"].idxmax(), CASE]
-    if len(best) < 2:
-        return None
-    rows = list(rows_of(best.merge(why[why["comparison"].isin(["theirs", "ours"])], on=CASE)))
-    lines = []
-    for row in rows:
-        paper, is_theirs = shown.papers[row.paper], row.machine == PAPER
-        case = paper.experiments[row.experiment].column_words()[row.case]
-        group = f"{reference(paper)}: {paper.experiments[row.experiment].title}, {case}"
-        lines.append((group, *(("theirs", "As published") if is_theirs else ("ours", f"On {row.machine}"))))
-    caption = "The largest speedup of each as factors. A CPU that reaches little of its peak makes a speedup large."
-    return Table("Papers beside one another", caption, _with_factors(pd.DataFrame(lines, columns=LINE), rows))
-
-
 def lay_out_machines(shown: Shown) -> Table:
     """Return the comparison of machines: a line for each case, a column for each machine."""
     found = shown.table("machines")
@@ -493,10 +557,11 @@ def lay_out_machine(shown: Shown, machine: str) -> Table:
     return Table(shown.describe(machine), caption, frame, head="Fact")
 
 
-def lay_out_protocol(paper: Paper) -> Table:
-    """Return a table of what is known about how a paper measured, and how well each fact is known."""
+def lay_out_protocol(paper: Paper, *, only_doubtful: bool = False) -> Table:
+    """Return a table of how a paper measured, and how well each fact is known, or of the facts that are in doubt."""
     groups = {"The paper": paper.facts} | {one.title: one.facts for one in paper.experiments.values()}
     facts = [(group, "theirs", one.fact, one) for group, mine in groups.items() for one in mine]
+    facts = [fact for fact in facts if not only_doubtful or fact[-1].confidence in DOUBTFUL]
     values = [Value(one.value, one.confidence, kind="words") for *_, one in facts]
     frame = with_fields(pd.DataFrame(facts, columns=[*LINE, "one"]), {"Value": values})
     caption = (
@@ -523,7 +588,6 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     claims = lay_out_claims(shown, paper)
     cells, verdicts = shown.table("cells"), shown.table("claims")
     is_first = paper is next(iter(shown.papers.values()))
-    beside = lay_out_papers(shown) if is_first else None
     samples, precision = Samples(shown.table("rounds")), list[str]()
     for name in shown.machines:
         known = count_results(name, paper, cells, verdicts)[1]
@@ -539,7 +603,8 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "links": [(text, quote(address, safe=":/")) for text, address in paper.links.items()],
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
-        "beside": write(beside) if beside else "",
+        "answers": list(map(write, lay_out_answers(shown, paper))),
+        "why": explain_largest(shown, paper),
         "precision": precision,
     }
 

@@ -22,6 +22,7 @@ from respeed.output.layout import (
     lay_out_cost,
     lay_out_machine,
     lay_out_machines,
+    lay_out_protocol,
     lay_out_published,
     say_time,
     section,
@@ -85,6 +86,7 @@ def make_page(shown: Shown) -> str:
             pictures = [(alt, b64encode(path.read_bytes()).decode()) for alt, path in paths if path.exists()]
             sections.append(one | {"pictures": pictures})
     machines = [lay_out_machines(shown), lay_out_cost(shown), *(lay_out_machine(shown, one) for one in shown.machines)]
+    machines += map(lay_out_protocol, shown.papers.values())
     others = [to_html(table) for table in machines if len(table.frame)]
     page = templates(escape).get_template("page.jinja")
     return page.render(papers=papers, sections=sections, others=others, stamp=shown.stamp)

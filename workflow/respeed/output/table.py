@@ -116,7 +116,7 @@ def to_csv(table: Table, path: Path) -> None:
     """
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
-    write_csv(texts.reset_index().drop(columns="look"), path)
+    write_csv(texts.reset_index().drop(columns="look"), path, mark="\ufeff")
 
 
 def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:

@@ -50,7 +50,7 @@ def _tables(shown: Shown, paper: Paper) -> list[Experiment]:
 def _paper(shown: Shown, paper: Paper, tables: Sequence[Experiment]) -> dict[str, Any]:
     """Return a paper's first page, a section for each of the tables, and its protocol."""
     sections = [section(shown, paper, table, to_typst) for table in tables]
-    protocol = lay_out_protocol(paper)
+    protocol = lay_out_protocol(paper, only_doubtful=True)
     return front(shown, paper, to_typst) | {
         "is_published": bool(paper.rows),
         "source": f"{', '.join(author.strip('{}') for author in paper.authors)}. {paper.venue} {paper.year}.",
