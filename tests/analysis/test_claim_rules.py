@@ -1,5 +1,6 @@
 """What measured numbers say of a claim."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from respeed.analysis.claims import (
     NOT_TESTABLE,
     REPRODUCED,
     SMALLER,
+    WEAKLY,
     Compared,
     Verdict,
     judge_claim,
+    name_weakest,
 )
 from respeed.analysis.estimates import Estimate
 from respeed.model import Claim, Printed
@@ -105,6 +108,35 @@ def test_a_claim_has_the_verdict_of_its_rule_and_the_reason(
     test: str, compared: list[Compared], verdict: str, why: str
 ) -> None:
     assert judge(test, compared) == (verdict, why)
+
+
+@dataclass(frozen=True)
+class Cell:
+    label: str
+    seconds: float
+    expected_seconds: float | None
+    case: str = "576x1024"
+
+
+@pytest.mark.parametrize(
+    ("test", "numbers", "over", "verdict"),
+    [
+        ("growth", (1, 2), 6.2, WEAKLY),
+        ("growth", (1, 2), 2.0, REPRODUCED),
+        ("growth", (1, 2), None, REPRODUCED),
+        ("growth", (2, 1), 6.2, ANOTHER_SHAPE),
+        ("crossover", (0.5, 2), 3.0, WEAKLY),
+        ("faster", (2, 3), 3.0, REPRODUCED),
+    ],
+)
+def test_growth_on_a_weak_cell_is_weakly_reproduced_and_names_it(
+    test: str, numbers: tuple[float, ...], over: float | None, verdict: str
+) -> None:
+    pair = Cell("GPU", over or 9.0, over and 1.0), Cell("CPU", 1.5, 1.0)
+    compared = cases(*numbers, pairs=(pair,))
+    assert judge(test, compared)[0] == verdict
+    is_weak = (over or 0) > 2
+    assert name_weakest(compared) == f"GPU at 576x1024: {over} times the least it needs" * is_weak
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def like_the_paper(*factors: float) -> Records:
           "published_low": pytest.approx(12.8756, rel=1e-4), "published_high": pytest.approx(72.6425, rel=1e-4)}),
         (GPU_OVER_CPU, like_the_paper(2, 2, 1, 0.5),
          {"verdict": "trend not reproduced", "cases": "larger larger reproduced smaller"}),
-        (GPU_OVER_CPU | {"test": "growth"}, like_the_paper(2, 2, 2, 2), {"verdict": "reproduced"}),
+        (GPU_OVER_CPU | {"test": "growth"}, like_the_paper(2, 2, 2, 2), {"verdict": "weakly reproduced"}),
         # Of several rows in single precision the fastest.
         (GPU_OVER_CPU,
          [*like_the_paper(1, 1, 1, 1), *rows(

@@ -100,7 +100,7 @@ MEMORY = "test: memory, experiment: rbm, row: cpu"
     [
         # Where one side begins to win.
         (FASTER.replace("faster", "crossover"), {"small": 0.01, "large": 0.1}, {"small": 0.02, "large": 0.01},
-         {"verdict": "reproduced", "reason": "faster from large on", "published": ""}),
+         {"verdict": "weakly reproduced", "reason": "faster from large on", "published": ""}),
         # Ten times the hidden units, as if they were threads.
         (LIMITED, {"small": 0.05, "large": 0.01}, {},
          {"verdict": "reproduced", "reason": "efficiency 50 %", "profile": "torch-1", "base_profile": "torch-1"}),

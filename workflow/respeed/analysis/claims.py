@@ -11,6 +11,9 @@ published `row`. Each test has a band in which the ratios must lie:
     growth        the last above the first, and none clearly below an earlier one
     mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
 
+A growth or a crossover is only weakly reproduced if it rests on a cell far above its bound, as where a GPU waits for
+launches at the smallest size.
+
 A ratio's interval lies inside, above or below its band. If the interval lies only partly in the band, the case is left
 open, whatever the ratio; but a narrow interval (±10 %) that meets a printed number's band counts as inside.
 """
@@ -36,18 +39,28 @@ from respeed.analysis.estimates import (
     verdict_of,
     what_is_missing,
 )
+from respeed.analysis.expected import WEAK
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper
-from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
+from respeed.text import (
+    NO_INTERVAL,
+    counted,
+    format_number,
+    format_share,
+    format_speedup,
+    format_whole_share,
+    join_words,
+)
 
 REPRODUCED = "reproduced"
+WEAKLY = "weakly reproduced"
 LARGER = "larger"
 SMALLER = "smaller"
 ANOTHER_SHAPE = "trend not reproduced"
 NOT_SETTLED = "not settled"
 NOT_TESTABLE = "not testable here"
-VERDICTS = (REPRODUCED, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABLE)
+VERDICTS = (REPRODUCED, WEAKLY, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABLE)
 
 # The reason for a case that has no cells, as in a smoke run.
 NOT_MEASURED = "nothing of the paper's sizes was measured"
@@ -136,7 +149,19 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
     # A case without a time may yet make the claim fail.
     if kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(case.may_come for case in absent):
         kind, why = NOT_SETTLED, ""
+    if kind == REPRODUCED and claim.test in ("growth", "crossover") and name_weakest(measured):
+        kind = WEAKLY
     return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
+
+
+def name_weakest(measured: Sequence[Compared]) -> str:
+    """Name the cell that is farthest above its bound, and how far; empty if no cell is weak."""
+    cells = itertools.chain.from_iterable(_pairs(measured))
+    overs = [(cell.seconds / cell.expected_seconds, cell) for cell in cells if cell.expected_seconds]
+    if not overs:
+        return ""
+    over, cell = max(overs, key=lambda one: one[0])
+    return f"{cell.label} at {cell.case}: {format_number(over, 2)} times the least it needs" if over > WEAK else ""
 
 
 def judge_case(claim: Claim, case: Compared) -> Verdict:
@@ -377,6 +402,7 @@ def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> dict[s
         "speedup_high": max(highs, default=None) if have_intervals else None,
         "verdict": verdict[0],
         "reason": verdict[1],
+        "weakest": name_weakest(measured),
         "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
         "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
         "published": say_published(compared),

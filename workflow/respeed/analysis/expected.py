@@ -36,6 +36,8 @@ CONVOLUTIONS = ("convnet", "convnet_replicas")
 FREE_OF_PEAK = (*CONVOLUTIONS, CONTROL)
 # A time above this many times its bound gets a reason.
 SLOW = 3.0
+# A cell above this many times its bound is weak: its speedup says more of the program than of the hardware.
+WEAK = 2.0
 # A step with a smaller bound consists of calls, which the bound does not cover.
 LEAST_SECONDS = 1e-6
 # A step has a dozen calls or launches, which take some microseconds each.

@@ -306,10 +306,14 @@ def lay_out_claims(shown: Shown, paper: Paper) -> Table:
     fields = {
         "Published": [Value(row.published or NOTHING, kind="words") for row in rows],
         "Here": [Value(row.here or NOTHING, _say_rows(row, labels), kind="words") for row in rows],
-        "Verdict": [Value(row.verdict, row.reason, kind="verdict") for row in rows],
+        "Verdict": [Value(row.verdict, _say_why(row), kind="verdict") for row in rows],
     }
     notes = tuple(_untested(shown, paper, claims[claims["verdict"] == NOT_TESTABLE]))
     return Table(f"Claims of {reference(paper)}", "", with_fields(lines, fields), notes, head="Claim")
+
+
+def _say_why(row: Any) -> str:
+    return "; ".join(filter(None, [row.reason, row.weakest and f"weakest: {row.weakest}"]))
 
 
 def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
