@@ -1,5 +1,6 @@
 """What stands in the tables that people read, and the finding, which is made by rules."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -125,6 +126,17 @@ def test_the_answer_has_seconds_and_the_faster_over_the_slower_from_low_to_high(
     low, high = map(float, values[4].interval.split(" to "))
     assert low < float(values[4].text.removesuffix("x")) < high
     assert not [*layout.lay_out_answers(shown_of([], PAPERS, why=why_of([])), PAPER)]
+
+
+def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> None:
+    published = {place: one for place, one in PAPER.published.items() if place[-1] in PAPER.cpu_rows}
+    alone = {PAPER.name: replace(PAPER, published=published)}
+    records = noisy(0.1, case=case_of("rbm", "576x1024"))
+    made, ratios, _, samples = frames_of(records, alone)
+    shown = shown_of(records, alone, why=make_why(made, samples, ratios, alone))
+    (table,) = layout.lay_out_answers(shown, alone[PAPER.name])
+    labels = [*table.frame.index.get_level_values("label")]
+    assert labels == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
 
 
 def test_machines_and_cost_have_a_column_a_machine() -> None:

@@ -149,19 +149,27 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
     # A case without a time may yet make the claim fail.
     if kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(case.may_come for case in absent):
         kind, why = NOT_SETTLED, ""
-    if kind == REPRODUCED and claim.test in ("growth", "crossover") and name_weakest(measured):
+    if kind == REPRODUCED and claim.test in ("growth", "crossover") and find_weakest(measured):
         kind = WEAKLY
     return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
 
 
-def name_weakest(measured: Sequence[Compared]) -> str:
-    """Name the cell that is farthest above its bound, and how far; empty if no cell is weak."""
+def find_weakest(measured: Sequence[Compared]) -> Any | None:
+    """Return the cell that is farthest above its bound; None if no cell is weak."""
     cells = itertools.chain.from_iterable(_pairs(measured))
-    overs = [(cell.seconds / cell.expected_seconds, cell) for cell in cells if cell.expected_seconds]
-    if not overs:
+    weak = [cell for cell in cells if cell.expected_seconds and cell.seconds > WEAK * cell.expected_seconds]
+    return max(weak, key=_times_bound, default=None)
+
+
+def _times_bound(cell: Any) -> float:
+    return float(cell.seconds / cell.expected_seconds)
+
+
+def _name_weakest(measured: Sequence[Compared]) -> str:
+    cell = find_weakest(measured)
+    if cell is None:
         return ""
-    over, cell = max(overs, key=lambda one: one[0])
-    return f"{cell.label} at {cell.case}: {format_number(over, 2)} times the least it needs" if over > WEAK else ""
+    return f"{cell.label} at {cell.case}: {format_number(_times_bound(cell), 2)} times the least it needs"
 
 
 def judge_case(claim: Claim, case: Compared) -> Verdict:
@@ -402,7 +410,7 @@ def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> dict[s
         "speedup_high": max(highs, default=None) if have_intervals else None,
         "verdict": verdict[0],
         "reason": verdict[1],
-        "weakest": name_weakest(measured),
+        "weakest": _name_weakest(measured),
         "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
         "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
         "published": say_published(compared),

@@ -35,7 +35,6 @@ from respeed.figures.style import (
 )
 from respeed.model import Experiment, Paper, number_bytes
 from respeed.output.layout import Shown
-from respeed.text import clip
 
 # The columns of a frame of points: the key of the row, the case, and a number with its 95 % interval.
 POINT = ["row", "case", "value", "low", "high"]
@@ -45,8 +44,8 @@ NAME_LETTERS = 64
 LEAST_FACTOR = 6.0
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
-# At the ends of their lines, more names than these would lie far from them; the least way from name to name, as a share
-# of the axis.
+# More names than these would lie far from the ends of their lines; the least way from name to name is a share of the
+# axis.
 MOST_AT_ENDS, LEAST_GAP = 12, 0.075
 # Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
@@ -88,7 +87,8 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
         axes.set_axis_off()
         axes.text(0.5, 0.5, chart.why_empty, ha="center", va="center", color=QUIET, transform=axes.transAxes)
         return figure
-    has_key = not chart.is_ordered or len(chart.rows) > MOST_AT_ENDS
+    is_long = any(len(row.label) > LABEL_LETTERS for row in chart.rows)
+    has_key = is_long or not chart.is_ordered or len(chart.rows) > MOST_AT_ENDS
     for place, row in enumerate(chart.rows):
         points = chart.points[chart.points["row"] == row.key]
         look = row.look if chart.is_ordered else row.look | {"linestyle": ""}
@@ -105,8 +105,8 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
     room = max((LEAST_FACTOR * low / high) ** 0.5, (high / low) ** 0.06)
     axes.set(yscale="log", ylim=(low / room, high * room), xlim=(-0.6, len(chart.cases) - 0.4))
     letters = NAME_LETTERS // len(chart.cases)
-    is_long = any(len(word) > letters for case in chart.cases for word in case.split())
-    angle, side, letters = (30, "right", LABEL_LETTERS) if is_long else (0, "center", letters)
+    leans = any(len(word) > letters for case in chart.cases for word in case.split())
+    angle, side, letters = (30, "right", LABEL_LETTERS) if leans else (0, "center", letters)
     names = [fold(case, letters) for case in chart.cases]
     axes.set_xticks(range(len(names)), names, rotation=angle, ha=side, rotation_mode="anchor")
     axes.grid(visible=False, axis="x")
@@ -129,8 +129,7 @@ def _name_ends(axes: Axes, chart: Chart) -> None:
     rows = {row.key: row for row in chart.rows}
     for key, height in zip(ends.index, heights, strict=True):
         row = rows[str(key)]
-        axes.text(1.01, height, clip(row.label, LABEL_LETTERS), va="center", color=row.look["color"],
-                  transform=axes.transAxes)  # fmt: skip
+        axes.text(1.01, height, fold(row.label), va="center", color=row.look["color"], transform=axes.transAxes)
 
 
 @dataclass(frozen=True)

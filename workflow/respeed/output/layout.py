@@ -244,9 +244,8 @@ def _days(shown: Shown, paper: Paper, experiment: Experiment) -> Iterator[str]:
     """Yield how long a day's work of the paper's GPU takes on every machine, for a table's total."""
     why = shown.table("why", paper=paper.name, experiment=experiment.name, case=experiment.total_case)
     for row in rows_of(why[why["comparison"].isin(["cpu over their gpu", "gpu over their gpu"])]):
-        where = f" of {row.machine}" if len(shown.machines) > 1 else " here"
-        took = in_words(DAY / row.speedup)
-        yield f"What the paper's GPU does in a day takes {took} on the {COMPARISONS[row.comparison][0][:3]}{where}."
+        where = f" on {row.machine}" if len(shown.machines) > 1 else ""
+        yield f"What the paper's GPU does in a day takes {in_words(DAY / row.speedup)} here ({row.row}{where})."
 
 
 def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
@@ -371,21 +370,20 @@ def lay_out_answers(shown: Shown, paper: Paper) -> Iterator[Table]:
 
 
 def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
-    """Return the table of rows of `_compare_first`: for each machine, lines of seconds and one of the speedup."""
+    """Return the table of rows of `_compare_first`: the paper's seconds, then each machine's, and the speedups."""
     words, lines = experiment.column_words(), []
     for row in rows:
-        is_theirs, case = row.machine == PAPER, words[row.case]
-        look = "theirs" if is_theirs else "ours"
-        group = "" if is_theirs or len(shown.machines) == 1 else f"On {row.machine}"
-        if experiment.unit == SECONDS:
-            lines.append((group, look, row.base_side, case, Value(format_number(row.base_seconds))))
-            lines.append((group, look, row.side, case, Value(format_number(row.seconds))))
-        lines.append((group, f"{look} speedup", f"{row.side} over {row.base_side}", case, _from_low_to_high(row)))
-    made = pd.DataFrame(lines, columns=[*LINE, "column", "value"])
-    # The paper's seconds stand once, not below each machine.
+        case, of_machine = words[row.case], f"On {row.machine}" if len(shown.machines) > 1 else ""
+        for side, seconds in ((row.base_side, row.base_seconds), (row.side, row.seconds)):
+            if experiment.unit == SECONDS:
+                # The paper's seconds stand once, whatever they are compared with.
+                place = ("", "theirs") if side in COMPARISONS["theirs"] else (of_machine, "ours")
+                lines.append((*place, side, case, Value(format_number(seconds))))
+        place = ("", "theirs speedup") if row.machine == PAPER else (of_machine, "ours speedup")
+        lines.append((*place, f"{row.side} over {row.base_side}", case, _from_low_to_high(row)))
+    made = pd.DataFrame(lines, columns=[*LINE, "column", "value"]).drop_duplicates([*LINE, "column"])
+    made = made.sort_values("look", key=lambda looks: looks.isin(["ours", "ours speedup"]), kind="stable")
     made = made.assign(label=made["label"].str[0].str.upper() + made["label"].str[1:])
-    is_again = made["look"].eq("ours") & made["label"].str.startswith("The paper's")
-    made = made[~is_again].drop_duplicates([*LINE, "column"])
     unit = f"{words_of_unit(experiment).capitalize()}; in" if experiment.unit == SECONDS else "In"
     caption = f"{unit} small type, the 95 % interval."
     columns = [case for case in words.values() if case in {*made["column"]}]
@@ -639,7 +637,7 @@ def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) ->
         "figures": [
             {
                 "path": str(folder / f"{name}-speedup.svg"),
-                "alt": f"Chart: {experiment.title} on {name}, speedups by case. Its numbers are in the tables.",
+                "alt": f"Chart: {experiment.title} on {name}, by case. Its numbers are in the tables.",
             }
             for name in shown.machines
             if paper.has_figure(experiment) and (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
