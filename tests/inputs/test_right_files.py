@@ -50,9 +50,9 @@ RIGHT = [
     ("config", "seed: 2009", "seed: 2e3", "seed", 2000),
     ("machine", "2.5", "2", "price", Price(2, "EUR", "a bill", "2026-11-01")),
     ("machine", "", "", "profiles", ("gpu",)),
-    ("machine", "", "", "slurm", {"slurm_partition": "gpu", "runtime": 60}),
+    ("machine", "", "", "slurm", {"runtime": 60, "slurm_extra": "--exclusive", "slurm_partition": "gpu"}),
     ("machine", "{slurm_partition: gpu}", '{constraint: "[old|new]&big", runtime: 5}', "slurm",
-     {"constraint": "[old|new]&big", "runtime": 5}),
+     {"runtime": 5, "slurm_extra": "--exclusive", "constraint": "[old|new]&big"}),
     ("machine", FILES["machine"].text, "", "price", None),
 ]  # fmt: skip
 

@@ -45,7 +45,10 @@ def announce(run: Run) -> str:
     preset = run.config.preset
     each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if run.nodes:
-        lines = [f"respeed: {machine}, {each}; its job finds out what is left" for machine in run.nodes]
+        lines = []
+        for machine, resources in run.nodes.items():
+            lines.append(f"respeed: {machine}, {each}; its job finds out what is left")
+            lines.append(f"  it asks Slurm for {', '.join(f'{name}: {value}' for name, value in resources.items())}")
         return "\n".join([*lines, f"  what each job says is in {run.results}/logs/<machine>"])
     plan, lines = run.plan(), [f"respeed: {run.machine}, {each}"]
     due = {cell for entry in plan.entries if entry.done < entry.goal for cell in entry.wanted.cells}

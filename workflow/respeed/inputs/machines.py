@@ -142,39 +142,58 @@ class Price:
     date: Day
 
 
-# The resources that a job may ask Slurm for, by the names of snakemake-executor-plugin-slurm.
-Resource = Literal[
-    "slurm_partition", "slurm_account", "constraint", "gres", "nodes", "cpus_per_task", "mem_mb", "runtime",
-    "slurm_extra",
-]  # fmt: skip
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:,=&|*/@%+()\[\] -]{1,200}$", description="a text for Slurm")]
-# A job's time limit if the machine's file has none, and the shortest limit: it takes minutes to begin measuring.
-MINUTES, LEAST_MINUTES = 60, 5
+# The options of sbatch, by their full names, that choose a node and how to have it. Others name files, or end the list
+# of options, so that what follows them is run.
+OPTIONS = (
+    "exclusive", "nodelist", "exclude", "reservation", "contiguous", "switches", "licenses", "nice", "hint", "mem-bind",
+    "cpu-freq", "gpu-freq", "gpu-bind", "gres-flags", "sockets-per-node", "cores-per-socket", "threads-per-core",
+    "core-spec", "thread-spec", "wckey", "begin", "deadline", "prefer", "network",
+)  # fmt: skip
+_VALUE = r"[A-Za-z0-9_\[(*@][A-Za-z0-9._:,=&|*@%+()\[\]-]{0,199}"
+Word = Annotated[str, Field(pattern=f"^{_VALUE}$", description="a word for Slurm, without spaces")]
+# What a job asks for by default, and the shortest time limit in minutes: a job takes minutes to begin measuring.
+SLURM, LEAST_MINUTES = {"runtime": 60, "slurm_extra": "--exclusive"}, 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
 
-Slurm = dict[Resource, Amount | Word]
+def _check_options(text: str) -> str:
+    """Return options of sbatch, each as --name or --name=value; raise ValueError for anything else."""
+    for word in text.split():
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not name or (equals and not re.fullmatch(_VALUE, value)):
+            raise ValueError(f"{word!r} must be written as --name or --name=value")
+        check_known("option for a job", name, OPTIONS)
+    return " ".join(text.split())
 
 
-def _check_runtime(asked: Slurm) -> Slurm:
-    minutes = asked.setdefault("runtime", MINUTES)
-    if isinstance(minutes, str) or minutes < LEAST_MINUTES:
-        raise ValueError(f"runtime: must be a number of minutes, at least {LEAST_MINUTES}; it is {minutes!r}")
-    return asked
+@with_config(FORM)
+class Slurm(TypedDict, total=False):
+    """What a job asks Slurm for; `runtime` is in minutes."""
+
+    slurm_partition: Word
+    slurm_account: Word
+    constraint: Word
+    gres: Word
+    qos: Word
+    nodes: Amount
+    cpus_per_task: Amount
+    mem_mb: Amount
+    runtime: Annotated[StrictInt, Field(ge=LEAST_MINUTES, le=10**9)]
+    slurm_extra: Annotated[str, Field(max_length=1000), AfterValidator(_check_options)]
 
 
 @dataclass(frozen=True, config=FORM)
 class Notes:
     """People's notes on a machine.
 
-    If `profiles` is not None, no other profiles are measured on the machine. `slurm` has the resources that Snakemake's
-    executor asks Slurm for; `runtime` is in minutes, 60 by default.
+    If `profiles` is not None, no other profiles are measured on the machine. `slurm` has what its jobs ask Slurm for,
+    by the names of snakemake-executor-plugin-slurm; for a name that the file lacks, the value is that of SLURM.
     """
 
     name: SkipJsonSchema[str]
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
-    slurm: Annotated[Slurm, AfterValidator(_check_runtime)] | None = None
+    slurm: Annotated[Slurm, AfterValidator(lambda asked: SLURM | asked)] | None = None
 
 
 def _read_notes(name: str, path: Path) -> Notes:
