@@ -5,14 +5,18 @@ import math
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from respeed.errors import UserError
 from respeed.machine.cpu import choice_as_text, parse_list, show_list
 from respeed.machine.devices import MOST_WATTS, EnergyCounter
-from respeed.machine.process import output_of, private_folder
+from respeed.machine.process import lock_path, output_of
 from respeed.machine.software import checksums, files_of, source_commit
+from respeed.paths import lock_file, private_folder
+from tests.systems import IS_ROOT
 
 
 def test_a_counter_that_begins_anew_says_what_was_used_and_one_that_may_have_gone_round_unseen_nothing() -> None:
@@ -28,6 +32,44 @@ def test_a_folder_of_our_own_is_open_to_no_other_user(tmp_path: Path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert private_folder("kept") == private_folder("kept") == tmp_path / "respeed/kept"
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
+
+
+def test_the_lock_makes_no_folder_that_others_can_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made first, with the user's own mask, and compiled kernels lie beside it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    before = os.umask(0o002)
+    try:
+        os.close(lock_file(lock_path()))
+    finally:
+        os.umask(before)
+    assert lock_path().parent.stat().st_mode & 0o777 == 0o700
+
+
+def link_elsewhere(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+IN_OTHER_HANDS: dict[str, Callable[[Path], None]] = {
+    "of the group": lambda path: path.chmod(0o775),
+    "of all": lambda path: path.chmod(0o707),
+    "a link": link_elsewhere,
+    "of another user": lambda path: os.chown(path, 65534, 65534),
+}
+
+
+@pytest.mark.parametrize("whose", IN_OTHER_HANDS)
+@pytest.mark.parametrize("name", ["respeed", "respeed/kept"])
+def test_code_from_a_folder_in_other_hands_is_not_run(
+    whose: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if whose == "of another user" and not IS_ROOT:
+        pytest.skip("needs root")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    private_folder("kept")
+    IN_OTHER_HANDS[whose](tmp_path / name)
+    with pytest.raises(UserError, match=f"^{tmp_path / name}: others could put code there"):
+        private_folder("kept")
 
 
 def test_a_command_speaks_english_and_one_that_fails_or_is_not_there_says_nothing() -> None:

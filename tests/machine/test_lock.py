@@ -82,7 +82,9 @@ def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> Non
 
 
 def test_where_no_lock_can_be_had_a_line_says_so_and_the_measurement_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    lock_path().parent.write_text("no folder")
+    home = lock_path().parent
+    home.rmdir()
+    home.write_text("no folder")
     told: list[str] = []
     with machine_lock(0, told.append) as mine:
         assert mine == ()

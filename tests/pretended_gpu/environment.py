@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from respeed.machine.process import private_folder
+from respeed.paths import private_folder
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

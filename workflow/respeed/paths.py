@@ -5,6 +5,7 @@ People write files under ``workflow``. A run writes files under ``results``, or,
 
     records/<machine>/machine.json                           what the machine is
     records/<machine>/<profile>/<time>-<letters>.jsonl       what a process measured on a row of the tables
+    imported/<machine>/...                                   the same, of a machine whose records others have sent
 """
 
 import contextlib
@@ -14,9 +15,12 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from platformdirs import user_cache_path
 
 from respeed.errors import RESUMES, UserError, cannot_write
 
@@ -58,8 +62,41 @@ def results_folder(smoke: bool) -> Path:
 
 
 def records_folder(smoke: bool) -> Path:
-    """Return the folder of all machines' records."""
+    """Return the folder of the records of all machines that are measured here."""
     return results_folder(smoke) / "records"
+
+
+def imported_folder(smoke: bool) -> Path:
+    """Return the folder of the records of other machines, which were imported."""
+    return results_folder(smoke) / "imported"
+
+
+# --- folders of the user's own
+
+
+def private_folder(name: str = "", home: Path | None = None) -> Path:
+    """Return the folder `name` in respeed's cache, or in another `home`; what lies there may be run.
+
+    Raises
+    ------
+    UserError
+        The folder, or the one that it lies in, is a link, or others own it or can write to it.
+    OSError
+        The folder cannot be made.
+    """
+    home = home or user_cache_path("respeed")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    folder = home / name
+    for path in dict.fromkeys((home, folder)):
+        path.mkdir(mode=0o700, exist_ok=True)
+        facts = path.lstat()
+        is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
+        if not is_own or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise UserError(
+                f"{path}: others could put code there, which would be run: it must be a folder of yours, no link, that "
+                "only you can write to; remove it, or set XDG_CACHE_HOME to another folder"
+            )
+    return folder
 
 
 # --- writing

@@ -28,7 +28,7 @@ from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.devices import NAMES, split_device, too_high
-from respeed.machine.process import private_folder
+from respeed.paths import private_folder
 from respeed.text import first_line
 from respeed.workloads.arrays import Drawn, Zeros
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import config, get_num_threads, njit
 from numpy.typing import DTypeLike
 
-from respeed.machine.process import private_folder
+from respeed.paths import private_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,7 +35,7 @@ AT_MARK: Callable[[], None] | None = None
 def _folder_of_sources() -> str:
     sources = b"\0".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     name = f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"
-    return str(Path(config.CACHE_DIR, name) if config.CACHE_DIR else private_folder(name))
+    return str(private_folder(name, Path(config.CACHE_DIR) if config.CACHE_DIR else None))
 
 
 config.CACHE_DIR = _folder_of_sources()

@@ -28,10 +28,9 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 import psutil
-from platformdirs import user_cache_path
 
 from respeed.errors import UserError
-from respeed.paths import lock_file
+from respeed.paths import lock_file, private_folder
 
 # Inherited and listed in records: the choice of devices, and libraries that are loaded before all others.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
@@ -172,14 +171,6 @@ def private_stdout() -> TextIO:
     return answers
 
 
-def private_folder(name: str) -> Path:
-    """Return the folder `name` in the user's cache; if it is created here, no other user can write to it."""
-    folder = user_cache_path("respeed") / name
-    for path in (folder.parent, folder):  # mkdir gives parents that it makes no mode
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
-
-
 def die_with_parent() -> None:
     """Ask the kernel to kill this process when its parent ends in any way (only on Linux)."""
     if sys.platform == "linux":
@@ -248,7 +239,7 @@ LOOK_SECONDS = 0.5
 
 def lock_path() -> Path:
     """Return this user's lock file for this machine; it has the machine's name, as machines may share a home folder."""
-    return user_cache_path("respeed") / f"measures-{platform.node()}.lock"
+    return private_folder() / f"measures-{platform.node()}.lock"
 
 
 def say_on_screen(text: str) -> None:
@@ -263,9 +254,10 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
     If another measurement holds the lock, report this once by `say` and wait, without limit or for `wait_seconds`; then
     raise UserError. If the lock file cannot be used, report this by `say` and continue without a lock.
     """
-    path, held, is_said = lock_path(), Held(), False
+    held, is_said = Held(), False
     deadline = math.inf if wait_seconds is None else time.monotonic() + wait_seconds
     try:
+        path = lock_path()
         while (descriptor := lock_file(path)) is None:
             if time.monotonic() >= deadline:
                 raise UserError(
@@ -290,8 +282,8 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 def who_measures() -> str | None:
     """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to hold it."""
-    path = lock_path()
     with contextlib.suppress(OSError):  # no lock can be had here
+        path = lock_path()
         if (descriptor := lock_file(path)) is None:
             return path.read_text()
         os.close(descriptor)
