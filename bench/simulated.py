@@ -384,7 +384,7 @@ def _record(name: str, begun: float, made: list[Result]) -> Record:
     start = Start.model_validate({
         "schema": SCHEMA, "smoke": False, "profile": asdict(PROFILES[name]), "threads": 2, "seed": 1,
         "timing": asdict(REAL), "started": (BEGIN + timedelta(seconds=begun)).isoformat(),
-        "machine": HERE, "commit": "simulated", "start_seconds": 2.0,
+        "machine": HERE, "commit": "unknown", "start_seconds": 2.0,
         "backend": {"package": "simulated", "library": "simulated"}, "ceilings": {"flops_per_second": 1e13},
     })  # fmt: skip
     return Record("box", Path(name, f"{begun:012.0f}"), start, tuple(made))

@@ -54,7 +54,7 @@ def test_each_round_has_the_line_of_its_record_and_the_number_is_their_trimmed_m
 def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> None:
     start, result = make_lines()
     write_lines(start, result | make_lines(case="1024x4096")[1], result)
-    (path,) = record_paths(False)
+    (path,) = record_paths(False, "box")
     lines = path.read_text("utf-8").splitlines()
     path.write_text("\n".join([lines[0], "damaged", lines[2], ""]), "utf-8")
     assert [row["record"] for row in trace(capsys, CELL, "torch-1")["rounds"]] == [f"{path}:3"]

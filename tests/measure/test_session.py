@@ -181,15 +181,15 @@ def test_a_session_that_is_set_aside_counts_no_more_until_it_is_taken_back(
     command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
     sessions = ["sessions", "--smoke", "--machine", "box"]
     main(command)
-    (file,) = record_paths(True)
+    (file,) = record_paths(True, "box")
     name = read_records(True, "box")[0].start.started[:16]
     assert main([*sessions, "--set-aside", name]) == 0
-    assert record_paths(True) == []
+    assert record_paths(True, "box") == []
     assert f"set aside, and not counted: {name}" in (main(["status", *command[1:]]), capsys.readouterr().out)[1]
     assert main([*sessions, "--set-aside", name]) == 2
     assert "is in use began at" in capsys.readouterr().err
     assert main([*sessions, "--take-back", name]) == 0
-    assert record_paths(True) == [file]
+    assert record_paths(True, "box") == [file]
     assert main([*sessions]) == 0
     listed = capsys.readouterr().out
     assert name in listed
@@ -253,7 +253,7 @@ def test_beside_another_measurement_or_a_run_in_the_same_folder_nothing_is_measu
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main(["measure", "--wait", "0", "--config", "preset=smoke", "machine=box"]) == 2
     assert "another run is at work in this folder" in capsys.readouterr().err
-    assert not record_paths(True)
+    assert not record_paths(True, "box")
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])

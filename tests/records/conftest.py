@@ -39,7 +39,7 @@ def whole_box() -> dict[str, Path]:
     )  # fmt: skip
     start["backend"] |= {"version": "1", "accelerator": "T4"}
     write_lines(start, result)
-    path = record_paths(False)[-1]
+    path = record_paths(False, "box")[-1]
     append_line(path, Result, make_lines(status="failed", reason="out of memory", number=2)[1])
     machine = path.parents[1] / "machine.json"
     write_description("box", False, description(not_measurable={"gpu": "no CUDA device"}))

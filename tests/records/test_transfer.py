@@ -1,5 +1,6 @@
 """Records carried elsewhere: import after export is the identity, and nothing that is here is written over."""
 
+import hashlib
 import os
 import platform
 import shutil
@@ -16,7 +17,9 @@ from respeed.cli import main
 from respeed.errors import UserError
 from respeed.files import export_records, import_records
 from respeed.paths import hold_folder
-from respeed.records import record_paths
+from respeed.records import read_imports, record_paths
+from respeed.schedule.rows import check_same_machine
+from tests.made import description
 from tests.records.conftest import files, write_box
 
 ZIP = Path("records.zip")
@@ -36,6 +39,13 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
     return run
 
 
+def imported(machine: str = "box") -> dict[str, bytes]:
+    """The files of a machine that was imported, as they would lie if it had been measured here."""
+    home = f"results/imported/{machine}"
+    found = {name: data for name, data in files(home).items() if not name.endswith("imports.json")}
+    return {name.replace(home, "results/records/box"): data for name, data in found.items()}
+
+
 def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
     whole_box: dict[str, Path], said: Said
 ) -> None:
@@ -44,14 +54,57 @@ def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
     packed = ZIP.read_bytes()
     Path("results").rename("there")
     import_records(Path("there/records"), False)  # a folder of records as well as a zip file
-    assert files() == before
+    assert imported() == before
     shutil.rmtree("results")
     for told in ("box: 8 new files", "box: nothing new; 8 files were here already"):
         assert said(import_records, ZIP, False) == [told]
-        assert files() == before
-    export_records(ZIP, False)
+        assert imported() == before
+    export_records(ZIP, False, "box")
     assert ZIP.read_bytes() == packed
     assert b"log.txt" not in packed
+
+
+def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> None:
+    """Whatever name, host and date they carry; and where they came from is kept."""
+    write_box(hour=1, system="Linux 7")
+    export_records(ZIP, False)
+    theirs = files()
+    shutil.rmtree("results")
+    write_box(rounds=3)
+    ours = files()
+    with pytest.raises(UserError, match="box is the name of records that were measured here; import it with --as NAME"):
+        import_records(ZIP, False)
+    assert files() == ours
+    assert said(import_records, ZIP, False, "lab") == ["lab: 3 new files"]
+    assert imported("lab") == theirs
+    export_records(Path("ours.zip"), False)
+    with pytest.raises(UserError, match=r"lab is the name of records of records.zip, imported 20.*--into lab"):
+        import_records(Path("ours.zip"), False, "lab")
+    assert said(import_records, Path("ours.zip"), False, None, "lab") == [
+        "results/imported/lab/machine.json has other contents, and stays; to replace it, delete it and import again",
+        "lab: 3 new files; 1 file were here already",
+    ]
+    assert imported("lab") == ours | theirs
+    assert [one.file for one in read_imports("lab", False)] == ["records.zip", "ours.zip"]
+    import_records(ZIP, False, into="box")  # the user's own, from another place
+    (one,) = read_imports("box", False)
+    assert {f"results/records/box/{name}" for name in one.records} == theirs.keys() - ours.keys()
+    assert one.sha256 == hashlib.sha256(ZIP.read_bytes()).hexdigest()
+
+
+def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_box("me")
+    export_records(ZIP, False)
+    shutil.rmtree("results")
+    monkeypatch.setattr("respeed.files.machine_slug", lambda: "me")
+    monkeypatch.setattr("respeed.files.describe_machine", lambda: description()["hardware"])
+    with pytest.raises(UserError, match="me is the name of this machine; import it with --as NAME"):
+        import_records(ZIP, False)
+    import_records(ZIP, False, into="me")
+    assert {*files()} >= {"results/records/me/machine.json", "results/records/me/imports.json"}
+    import_records(ZIP, False, "guest")
+    with pytest.raises(UserError, match="guest is the name of imported records; give this machine another"):
+        check_same_machine("guest", False)
 
 
 def test_a_zip_file_has_what_runs_said_last_without_names_and_an_import_leaves_it_there(
@@ -71,21 +124,7 @@ def test_a_zip_file_has_what_runs_said_last_without_names_and_an_import_leaves_i
     shutil.rmtree("results")
     assert main(["check", str(ZIP)]) == 0
     import_records(ZIP, False)
-    assert files() == before
-
-
-def test_what_two_measured_apart_is_together_and_a_description_that_is_here_stays(said: Said) -> None:
-    write_box(hour=1, system="Linux 7")
-    export_records(ZIP, False)
-    theirs = files()
-    shutil.rmtree("results")
-    write_box(rounds=3)
-    ours = files()
-    assert said(import_records, ZIP, False) == [
-        f"{RECORDS}/box/machine.json has other contents, and stays; to replace it, delete it and import again",
-        "box: 2 new files; 1 file were here already",
-    ]
-    assert files() == theirs | ours
+    assert imported() == before
 
 
 def test_another_machine_of_that_name_is_refused_until_it_is_given_another(said: Said) -> None:
@@ -94,9 +133,12 @@ def test_another_machine_of_that_name_is_refused_until_it_is_given_another(said:
     shutil.rmtree("results")
     write_box()
     before = files()
-    refused = r"^box already names another machine here \(memory, 32.0 GiB, not 16.0 GiB\); rename it with --as NAME$"
-    with pytest.raises(UserError, match=refused):
-        import_records(ZIP, False)
+    refused = (
+        r"^records.zip: is of another machine than box here \(memory, 32.0 GiB, not 16.0 GiB\); import it with --as"
+    )
+    for into in (None, "box"):
+        with pytest.raises(UserError, match=refused):
+            import_records(ZIP, False, into=into)
     with pytest.raises(UserError, match="cannot be the name of a machine"):
         import_records(ZIP, False, "No Name")
     assert files() == before
@@ -105,7 +147,7 @@ def test_another_machine_of_that_name_is_refused_until_it_is_given_another(said:
 
 def test_what_cannot_be_used_is_not_exported_and_check_names_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     write_box(rounds=6)
-    damaged, odd, killed, pipe, other, whole = record_paths(False)
+    damaged, odd, killed, pipe, other, whole = record_paths(False, "box")
     damaged.write_text("{\n")
     with odd.open("a") as file:
         file.write("{}\n")
@@ -141,7 +183,7 @@ KILLED = """
 import itertools, os, signal
 from pathlib import Path
 from respeed.files import import_records
-left, replace = itertools.count(2, -1), os.replace
+left, replace = itertools.count(3, -1), os.replace
 os.replace = lambda *paths: replace(*paths) if next(left) else os.kill(os.getpid(), signal.SIGKILL)
 import_records(Path("records.zip"), False)
 """
@@ -153,11 +195,13 @@ def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_comple
     whole = files()
     shutil.rmtree("results")
     assert subprocess.run([sys.executable, "-c", KILLED], check=False).returncode == -signal.SIGKILL
-    found = {name: data for name, data in files().items() if not name.endswith(".part")}
+    found = {name: data for name, data in imported().items() if not name.endswith(".part")}
     assert len(found) == 2
     assert found.items() <= whole.items()
     import_records(ZIP, False)
-    assert {name: data for name, data in files().items() if not name.endswith(".part")} == whole
+    assert {name: data for name, data in imported().items() if not name.endswith(".part")} == whole
+    (one,) = read_imports("box", False)
+    assert len(one.records) == 4
 
 
 def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:

@@ -195,7 +195,7 @@ def test_a_time_stays_one_whichever_file_of_ours_made_it_but_not_of_another_buil
 
 def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() -> None:
     """A record has no odd spaces: what is not found again would be measured for ever."""
-    case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b", "sizes": (1, 2)})
+    case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b"})
     asked = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
     write(record_of_turn(turn_of(Plan(asked)), asked, steady, 0))
     assert session.read_plan(asked).next_turn() is None

@@ -11,9 +11,30 @@ from typing import Any, NamedTuple, NoReturn
 
 from respeed.errors import RESUMES, UserError, nearest
 from respeed.machine.process import interrupt_when_stopped
+from respeed.text import escape_unprintable
 
 # The parts of a report, in the order in which they are built.
 PARTS = ("tables", "figures", "pdf")
+
+
+class Screen(io.TextIOWrapper):
+    """A standard stream on which what a terminal would obey, such as an escape sequence in a name, becomes letters.
+
+    Letters that the stream's encoding lacks become escapes too.
+    """
+
+    @classmethod
+    def over(cls, stream: Any) -> Any:
+        """Return this class's stream in the place of a standard `stream`; a stream without bytes stays as it is."""
+        if not isinstance(stream, io.TextIOWrapper):
+            return stream
+        encoding, is_by_line = stream.encoding, stream.line_buffering
+        return cls(stream.detach(), encoding, "backslashreplace", line_buffering=is_by_line)
+
+    def write(self, text: str) -> int:
+        """Write a text; its line breaks and tabs stay, and a carriage return that is written alone."""
+        super().write(text if text == "\r" else escape_unprintable(text, keep="\n\t"))
+        return len(text)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,9 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     if arguments is None:
         interrupt_when_stopped()
-        for stream in (sys.stdout, sys.stderr):  # letters that a terminal lacks become escapes
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
+        sys.stdout, sys.stderr = Screen.over(sys.stdout), Screen.over(sys.stderr)
     try:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
@@ -203,6 +222,7 @@ COMMANDS = {
         (
             argument("path", "PATH", "a file that `export` wrote, or a machine's folder", type=Path),
             argument("--as", "NAME", "the name that the machine gets here", dest="name"),
+            argument("--into", "NAME", "join the records of this machine here, as more of the same machine"),
             SMOKE,
         ),
     ),

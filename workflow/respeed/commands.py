@@ -39,7 +39,7 @@ from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_text
 from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
-from respeed.records import read_description, read_records, recorded_machines
+from respeed.records import read_description, read_imports, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.schedule.work import count_cases, machines_shown, papers_shown
@@ -221,7 +221,8 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
         if not as_json:
             fields = counts.astype(object).replace([0, ""], NOTHING)
             headers = fields.columns.str.replace("_", "\n").to_list()
-            print(f"{name}\n\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
+            origin = "".join(f"\n  from {one}" for one in read_imports(name, run.smoke))
+            print(f"{name}{origin}\n\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
     if not run.nodes:
         check_same_machine(run.machine, run.smoke)
     say = lines.append if as_json else print

@@ -2,18 +2,22 @@
 
 Records are exchanged as a zip file or a folder, laid out like results/records. As they may come from a stranger, all
 records are checked before anything is written, no existing file is overwritten, and the unpacked size of a zip file is
-bounded.
+bounded. They lie apart, under ``results/imported``: they join records that are here only if the user says so by name.
 """
 
+import contextlib
+import hashlib
 import io
 import os
 import platform
+import shlex
 import shutil
 import stat
 import sys
 import zipfile
 import zlib
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -24,7 +28,7 @@ from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheet
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
-from respeed.machine import difference
+from respeed.machine import HOST, describe_machine, difference, machine_slug
 from respeed.paths import (
     BACKENDS,
     HARDWARE,
@@ -36,23 +40,34 @@ from respeed.paths import (
     check_name,
     class_name,
     hold_folder,
+    imported_folder,
     records_folder,
     replacing,
     results_folder,
+    write_json,
     write_text,
 )
 from respeed.records import (
     DESCRIPTION,
+    IMPORTS,
     MOST_BYTES,
+    SCHEMA,
+    Record,
     is_file_of_machine,
     known_hardware,
+    machine_folder,
     parse_file,
-    record_paths,
+    read_imports,
+    recorded_machines,
 )
 from respeed.text import clip, counted, printable, visible
 
 # A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
 MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
+# Records are packed to a quarter of their size. What unpacks to so many times its size is made to fill the memory.
+MAX_UNPACKED, LEAST_UNPACKED = 50, 2**20
+# Clocks of two machines differ; by no more than this, a record may seem to come from the future.
+CLOCKS_APART = timedelta(days=1)
 # The errors that reading a damaged or hostile zip file may raise.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
@@ -63,7 +78,7 @@ NO_RECORDS = "has no records; measure first, or give a file that export wrote"
 
 
 def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
-    """Write the records of `machine`, or of all machines, to a zip file, and print how many records it has.
+    """Write the records of `machine`, or of all that are measured here, to a zip file, and print how many it has.
 
     The zip file is written completely or not at all. The same files make the same bytes. A file that import would
     refuse is left out, with a message.
@@ -73,13 +88,14 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     UserError
         There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
-    home = records_folder(smoke)
+    there = recorded_machines(smoke)
+    if machine and machine not in there:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+    home = machine_folder(machine, smoke) if machine else records_folder(smoke)
     carried = read_carried(home, smoke) if home.is_dir() else Carried({}, {}, [])
     for line in carried.mistakes:
         print(f"respeed: left out: {line}", file=sys.stderr)
-    if machine and machine not in carried.hardware:
-        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, carried.hardware)}")
-    files = {path: data for path, data in carried.files.items() if machine in (None, path.parts[0])}
+    files = carried.files
     if not files:
         raise UserError(f"{home}: {NO_RECORDS}")
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
@@ -96,7 +112,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     for name, number in records.items():
         print(f"{name}: {counted(number, 'record')}")
     print(f"wrote {file}, {file.stat().st_size:,} bytes")
-    print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{file.name}")
+    print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{shlex.quote(file.name)}")
 
 
 def _last_lines(machine: str, smoke: bool) -> bytes:
@@ -119,12 +135,14 @@ def _last_lines(machine: str, smoke: bool) -> bytes:
 class Carried(NamedTuple):
     """The contents of a zip file or a folder: files that can be used, and a line for each mistake in the others.
 
-    `hardware` has the facts of each machine, from its first file.
+    `hardware` has the facts of each machine, from its first file; `sha256` is the checksum of the zip file, or of the
+    files in a folder.
     """
 
     files: Files
     hardware: dict[str, dict[str, Any]]
     mistakes: list[str]
+    sha256: str = ""
 
 
 def read_carried(path: Path, smoke: bool | None) -> Carried:
@@ -142,15 +160,19 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
     UserError
         There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
     """
-    carried = Carried({}, {}, [])
-    files = _read_folder(path, carried.mistakes) if path.is_dir() else _read_zip(path)
+    mistakes_of_folder = list[str]()
+    files, sha256 = _read_folder(path, mistakes_of_folder) if path.is_dir() else _read_zip(path)
+    carried = Carried({}, {}, mistakes_of_folder, sha256)
+    latest = (datetime.now(UTC) + CLOCKS_APART).isoformat()
     for name, data in files.items():
         machine, where = name.parts[0], f"{path}: {name}"
         try:
             contents, mistakes = parse_file(name, data, smoke, where)
             facts = contents.hardware.model_dump()
-            if reason := difference(facts, carried.hardware.setdefault(machine, facts)):
+            if reason := _difference(facts, carried.hardware.setdefault(machine, facts)):
                 mistakes.append(f"{where}: is of another machine than other files of {machine} ({reason})")
+            if isinstance(contents, Record) and contents.start.started > latest:
+                mistakes.append(f"{where}: began at {contents.start.started}, which is still to come")
         except UserError as error:
             mistakes = [str(error)]
         if not mistakes:
@@ -159,13 +181,22 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
     return carried
 
 
+def _difference(there: dict[str, Any], here: dict[str, Any]) -> str | None:
+    """Return how two machines differ (see `difference`); a host that is not known is another than one that is."""
+    hosts = [facts.get(HOST) or "unknown" for facts in (there, here)]
+    return difference({**there, HOST: hosts[0]}, {**here, HOST: hosts[1]})
+
+
 def _all_mistakes(carried: Carried, path: Path) -> list[str]:
     """Return a line for each mistake in what was read from `path`; to have no records at all is one too."""
     return carried.mistakes if carried.mistakes or carried.files else [f"{path}: {NO_RECORDS}"]
 
 
-def _read_folder(path: Path, mistakes: list[str]) -> Files:
-    """Return the files of machines in a folder, and add a line to `mistakes` for each unreadable file."""
+def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
+    """Return the files of machines in a folder, and their checksum; add a line to `mistakes` for each unreadable file.
+
+    A link counts as unreadable: many may lead to one large file.
+    """
     home, names = path, _names_below(path)
     if not names:  # perhaps the folder of one machine
         machine = path.resolve()
@@ -174,11 +205,15 @@ def _read_folder(path: Path, mistakes: list[str]) -> Files:
     _check_amount(path, len(names), sum((home / name).lstat().st_size for name in names))
     files = Files()
     for name in names:
+        if any((home / part).is_symlink() for part in (name, *name.parents[:-1])):
+            mistakes.append(f"{home / name}: is a link, or lies behind one; put the file itself there")
+            continue
         try:
             files[name] = read_bounded(home / name, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
-    return files
+    lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items()]
+    return files, hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _names_below(folder: Path) -> list[PurePosixPath]:
@@ -193,11 +228,13 @@ def _check_amount(path: Path, files: int, size: int) -> None:
         raise UserError(f"{path}: has more than {MAX_FILES} files, or {MAX_BYTES} bytes; give those of one machine")
 
 
-def _read_zip(path: Path) -> Files:
-    packed = io.BytesIO(read_bounded(path, MAX_ZIP_BYTES))
+def _read_zip(path: Path) -> tuple[Files, str]:
+    """Return the files of machines in a zip file, and its checksum."""
+    packed = read_bounded(path, MAX_ZIP_BYTES)
+    most = max(LEAST_UNPACKED, MAX_UNPACKED * len(packed))
     files = Files()
     try:
-        with zipfile.ZipFile(packed) as archive:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
             _check_amount(path, len(members), sum(info.file_size for info in members))
             for info in members:
@@ -210,9 +247,12 @@ def _read_zip(path: Path) -> Files:
                     files[name] = file.read(MOST_BYTES + 1)
                 if len(files[name]) > MOST_BYTES:
                     raise UserError(f"{path}: {name}: larger than {MOST_BYTES} bytes, which no record needs")
+                most -= len(files[name])
+                if most < 0:
+                    raise UserError(f"{path}: unpacks to over {MAX_UNPACKED} times its size, as no export does")
     except _ZIP_ERRORS as error:
         raise UserError(f"{path}: is no whole zip file ({clip(str(error), 120)})") from None
-    return files
+    return files, hashlib.sha256(packed).hexdigest()
 
 
 def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> str | None:
@@ -227,7 +267,7 @@ def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, known: Files) -> st
     return "is there twice" if name in known else None
 
 
-def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
+def import_records(path: Path, smoke: bool, name: str | None = None, into: str | None = None) -> None:
     """Copy from a zip file or folder the files that are not here yet, and print how many were copied.
 
     Parameters
@@ -238,45 +278,92 @@ def import_records(path: Path, smoke: bool, name: str | None = None) -> None:
         Whether the records are of tiny cases.
     name : str or None
         The name that the machine gets here; None if each keeps its own.
+    into : str or None
+        The machine here whose records these join, since they are of the same machine; None if they join none.
 
     Raises
     ------
     UserError
-        Nothing is written, because a file has a mistake, a machine's name belongs to another machine here, there are
-        several machines for one `name`, or a run is at work in the folder of results.
+        Nothing is written: a file has a mistake; there are several machines for one name; a name is taken here; the
+        records are of another machine than those that they would join; or a run is at work in the folder of results.
     """
-    new, known = Counter[str](), Counter[str]()
-    lock = hold_folder(smoke)
-    try:
+    if name and into:
+        raise UserError("import: give --as, for a machine that is new here, or --into, for one that is here; not both")
+    with contextlib.ExitStack() as held:
+        held.callback(os.close, hold_folder(smoke))
         carried = read_carried(path, smoke)
         if mistakes := _all_mistakes(carried, path):
             raise UserError(mistakes[0])
-        if name and len(carried.hardware) > 1:
+        if (name or into) and len(carried.hardware) > 1:
             machines = ", ".join(carried.hardware)
-            raise UserError(f"{path}: --as {name}: has {len(carried.hardware)} machines ({machines}); export one")
-        for machine, facts in carried.hardware.items():
-            name_here = check_name("machine", name or machine, str(path))
-            if reason := difference(facts, known_hardware(name_here, smoke)):
-                raise UserError(f"{name_here} already names another machine here ({reason}); rename it with --as NAME")
-        for source, data in carried.files.items():
-            machine = name or source.parts[0]
-            target = records_folder(smoke).joinpath(machine, *source.parts[1:])
-            if os.path.lexists(target):
-                known[machine] += 1
-                if target.read_bytes() != data:
-                    print(f"{target} has other contents, and stays; to replace it, delete it and import again")
-            else:
-                new[machine] += 1
-                with replacing(target) as file:
-                    file.write(data)
-    finally:
-        os.close(lock)
-    for machine in new | known:
-        news = counted(new[machine], "new file") if new[machine] else "nothing new"
-        olds = f"; {counted(known[machine], 'file')} were here already" if known[machine] else ""
-        print(f"{machine}: {news}{olds}")
-    if new:
+            raise UserError(f"{path}: has {len(carried.hardware)} machines ({machines}), for one name; export one")
+        folders = {machine: _folder_for(machine, carried, path, smoke, name, into) for machine in carried.hardware}
+        news = 0
+        for machine, folder in folders.items():
+            files = {source: data for source, data in carried.files.items() if source.parts[0] == machine}
+            news += _write_import(folder, files, path, carried.sha256, smoke)
+    if news:
         print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
+
+
+def _folder_for(machine: str, carried: Carried, path: Path, smoke: bool, name: str | None, into: str | None) -> Path:
+    """Return the folder that a machine's files get here; raise UserError if its name belongs to another machine."""
+    there, this = recorded_machines(smoke), load_config().machine or machine_slug()
+    if into is not None:
+        if into not in {*there, this}:
+            raise UserError(f"--into: no records of {into!r}{nearest(into, there)}")
+        _check_same(machine, carried, path, into, smoke)
+        return machine_folder(into, smoke)
+    name_here = check_name("machine", name or machine, str(path))
+    folder, imports = machine_folder(name_here, smoke), read_imports(name_here, smoke)
+    names = [source.parts[1:] for source in carried.files if source.parts[0] == machine]
+    # The same file again completes an import that was stopped.
+    if carried.sha256 in {one.sha256 for one in imports} or all(folder.joinpath(*one).exists() for one in names):
+        return folder
+    if name_here in {*there, this}:
+        _check_same(machine, carried, path, name_here, smoke)
+        whose = f"records of {imports[-1]}" if imports else "records that were measured here"
+        whose = whose if name_here in there else "this machine"
+        raise UserError(
+            f"{path}: {name_here} is the name of {whose}; import it with --as NAME, or, if you know that it is more of "
+            f"the same machine, with --into {name_here}"
+        )
+    return imported_folder(smoke) / name_here
+
+
+def _check_same(machine: str, carried: Carried, path: Path, known: str, smoke: bool) -> None:
+    """Raise UserError if a machine that was read from `path` is another one than the machine `known` here."""
+    here = known_hardware(known, smoke) or describe_machine()
+    if reason := _difference(carried.hardware[machine], here):
+        raise UserError(f"{path}: is of another machine than {known} here ({reason}); import it with --as NAME")
+
+
+def _write_import(folder: Path, files: Files, path: Path, sha256: str, smoke: bool) -> int:
+    """Write the files of one machine that its folder does not have yet, and before them where they came from.
+
+    Return how many files were written.
+    """
+    targets = {folder.joinpath(*source.parts[1:]): data for source, data in files.items()}
+    new = {target: data for target, data in targets.items() if not os.path.lexists(target)}
+    for target, data in targets.items():
+        if target not in new and target.read_bytes() != data:
+            print(f"{target} has other contents, and stays; to replace it, delete it and import again")
+    imports = [one.model_dump() for one in read_imports(folder.name, smoke)]
+    if new and sha256 not in {one["sha256"] for one in imports}:
+        now, names = (
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            [str(target.relative_to(folder)) for target in new],
+        )
+        imports.append({"file": path.resolve().name, "sha256": sha256, "imported": now, "records": names})
+        write_json(folder / IMPORTS, {"schema": SCHEMA, "imports": imports})
+    for target, data in new.items():
+        with replacing(target) as file:
+            file.write(data)
+    known = len(targets) - len(new)
+    news = counted(len(new), "new file") if new else "nothing new"
+    olds = f"; {counted(known, 'file')} were here already" if known else ""
+    print(f"{folder.name}: {news}{olds}")
+    return len(new)
 
 
 # Files that people write.
@@ -327,13 +414,14 @@ def check(path: Path | None, show: str | None = None) -> int:
         mistakes += broken_files()
         for name, reason in [] if mistakes else denied_papers(PAPER_FILES.names()):
             print(f"{name}: not allowed: {reason}")
-        folders = {records_folder(smoke): smoke for smoke in (False, True) if record_paths(smoke)}
+        every = [(folder(smoke), smoke) for folder in (records_folder, imported_folder) for smoke in (False, True)]
+        folders = {folder: smoke for folder, smoke in every if _names_below(folder)}
     for folder, smoke in folders.items():
         carried = read_carried(folder, smoke)
         mistakes += _all_mistakes(carried, folder)
         looked.append(f"{counted(len(carried.files), 'good file')} in {folder}")
     for line in mistakes:
-        print(visible(line))
+        print(line)
     print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
     return 1 if mistakes else 0
 

@@ -4,6 +4,12 @@ A record is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``.
 of the process. Every other line is a `Result`, appended as soon as its case is done, so that a killed process loses
 only its current case. The machine's name is in the path alone. Lines hold facts; every statistic is derived later.
 ``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
+
+Records of other machines lie apart, in ``results/imported/<machine>``. There, and beside records of one's own that came
+home from elsewhere, ``imports.json`` says which records came from which file (`Import`).
+
+Anybody may have written a record that was imported, so the models bound every value: numbers, lengths of texts, counts,
+moments and digits.
 """
 
 import functools
@@ -26,29 +32,37 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFl
 from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write
-from respeed.inputs.reader import read_bounded
+from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import Architecture
-from respeed.paths import NAME, records_folder, write_json
+from respeed.paths import NAME, imported_folder, records_folder, write_json
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
-from respeed.text import clip, printable
+from respeed.text import clip, is_unprintable, printable, squeeze
 
 # The version of the format. A file of another version cannot be used.
 SCHEMA = 6
 DESCRIPTION = "machine.json"
+IMPORTS = "imports.json"
 # The folder of a machine's records that do not count; no profile can have this name.
 SET_ASIDE = "_set-aside"
 # The path of a machine's file, relative to the folder of records: its description or a record.
 _RECORD = r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl"
 _FILE = re.compile(rf"{NAME.pattern}/({re.escape(DESCRIPTION)}|{NAME.pattern}/{_RECORD})")
-# The largest files seen have 0.1 MB, and lines of 0.02 MB. Ten million empty lists fit into few bytes of a zip file;
-# with this limit they are a million at most, and need 0.2 GB of memory.
+# The largest files seen have 0.1 MB, and lines of 0.02 MB.
 MOST_BYTES, MOST_LINES = 4 * 2**20, 10_000
 # All records of a few machines; each takes 60 kB of memory.
 MOST_KEPT = 5_000
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
+# No machine has more CPUs, and no process more libraries, variables or parts of a step.
+MOST_FACTS = 4096
 
 # --- the lines
+
+
+def _check_printable(text: str) -> str:
+    if any(map(is_unprintable, text)):
+        raise ValueError("holds what cannot be printed")
+    return text
 
 
 def _work(value: float) -> float:
@@ -57,9 +71,19 @@ def _work(value: float) -> float:
     return value
 
 
+Few = Field(max_length=MOST_FACTS)
+Word = Annotated[str, Field(max_length=MOST_LETTERS), AfterValidator(_check_printable)]
+# A text that is shown as it is: with runs of spaces it could look like several lines.
+Line = Annotated[Word, AfterValidator(squeeze)]
 Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
-
-Reason = Annotated[str, Field(pattern=r"\S")]
+Reason = Annotated[Line, Field(pattern=r"\S")]
+Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{7,40}(\+changes)?|unknown)$")]
+# A parameter of a case; only an outside program's, which is its entry in a paper's table, has parts.
+Number = Annotated[float, Field(ge=-1e30, le=1e30)] | Annotated[int, Field(ge=-(10**30), le=10**30)]
+Words = Annotated[list[Word], Few]
+Parameter = bool | Number | Word
+Program = dict[Word, Parameter | Words | Annotated[dict[Word, Words], Few]]
+Parameters = Annotated[dict[Word, Parameter | Annotated[Program, Few]], Few]
 # In UTC, in this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
     str,
@@ -68,6 +92,7 @@ Moment = Annotated[
 ]
 # Operations or bytes, in a step or in a second.
 Work = Annotated[float, Field(ge=0, le=1e24), AfterValidator(_work)]
+Rate = Annotated[Work, Field(gt=0)]
 
 
 class Facts(BaseModel):
@@ -76,45 +101,51 @@ class Facts(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
+class _Version(Facts):
+    """What every file begins with."""
+
+    number: int | None = Field(default=None, alias="schema")
+
+
 class Machine(Facts):
     """Facts of a machine's hardware and system, some of which identify it; a fact that is not reported is None."""
 
-    cpu: str
+    cpu: Line
     usable_cores: Whole
-    cpu_flags: list[str]
+    cpu_flags: Annotated[list[Line], Few]
     memory_bytes: Whole
-    accelerators: list[str]
-    architecture: str
-    system: str
-    blas: str
+    accelerators: Annotated[list[Line], Few]
+    architecture: Line
+    system: Line
+    blas: Line
     physical_cores: Whole | None
     logical_cpus: Whole | None
     cpu_quota: Reading | None
-    frequency_governor: str | None
-    accelerator_driver: str | None
-    host: str | None = None
-    core_cpus: list[list[Count]] | None
+    frequency_governor: Line | None
+    accelerator_driver: Line | None
+    host: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None = None
+    core_cpus: Annotated[list[Annotated[list[Count], Few]], Few] | None
 
 
 class Description(Facts):
     """The hardware of a machine, and the reason for each profile that the machine cannot run."""
 
     hardware: Machine
-    not_measurable: dict[str, Reason]
+    not_measurable: Annotated[dict[Line, Reason], Few]
 
 
 class Row(Facts):
     """A row of the tables as it ran: its hardware profile when the process began."""
 
     name: Name
-    label: str
-    package: str
+    label: Line
+    package: Line
     architecture: Architecture
     backend: Name
-    device: str
-    precision: str
+    device: Line
+    precision: Line
     threads: Whole | Literal["all"]
-    cpus: str | list[Count] | None = None
+    cpus: Line | Annotated[list[Count], Few] | None = None
     ladder: bool = False
 
     @property
@@ -126,20 +157,20 @@ class Row(Facts):
 class Backend(Facts):
     """The library that computed."""
 
-    package: str
-    library: str
-    version: str | None = None
-    kernel: str | None = None
-    accelerator: str | None = None
+    package: Line
+    library: Line
+    version: Line | None = None
+    kernel: Line | None = None
+    accelerator: Line | None = None
     multiprocessors: Count | None = None
-    elementwise: str | None = None
+    elementwise: Line | None = None
 
 
 class Accelerator(Facts):
     """What the driver reported about a row's device when the process began."""
 
-    name: str | None = None
-    driver: str | None = None
+    name: Line | None = None
+    driver: Line | None = None
     power_limit_watts: Reading | None = None
     default_power_limit_watts: Reading | None = None
 
@@ -147,9 +178,9 @@ class Accelerator(Facts):
 class Library(Facts):
     """A loaded library of linear algebra, as threadpoolctl reports it."""
 
-    internal_api: str | None = None
-    version: str | None = None
-    architecture: str | None = None
+    internal_api: Line | None = None
+    version: Line | None = None
+    architecture: Line | None = None
 
 
 class Start(Facts):
@@ -159,18 +190,18 @@ class Start(Facts):
     profile: Row
     threads: Whole
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-    timing: dict[str, float]
+    timing: Annotated[dict[Line, float], Few]
     started: Moment
     machine: Machine
-    commit: Reason
+    commit: Commit
     start_seconds: Seconds = 0.0
     backend: Backend | None = None
     accelerator: Accelerator | None = None
-    versions: dict[str, str] = {}
-    libraries: list[Library] = []
-    environment: dict[str, str] = {}
-    energy: dict[str, str | None] = {}  # the reason, if no counter of energy can be read
-    ceilings: dict[str, Work] = {}
+    versions: Annotated[dict[Line, Line], Few] = {}
+    libraries: Annotated[list[Library], Few] = []
+    environment: Annotated[dict[Line, Line], Few] = {}
+    energy: Annotated[dict[Line, Line | None], Few] = {}  # the reason, if no counter of energy can be read
+    ceilings: Annotated[dict[Line, Rate], Few] = {}
 
 
 class Result(Facts):
@@ -187,24 +218,24 @@ class Result(Facts):
     """
 
     workload: Name
-    parameters: dict[str, Any]
+    parameters: Parameters
     number: Whole
-    source: str
+    source: Line
     status: Literal["measured", "not-run", "failed", "wrong"]
-    reason: str | None = None
+    reason: Line | None = None
     flops: Work | None = None
     traffic_bytes: Work | None = None
     # How often each part counts in a step.
-    parts: dict[str, Annotated[float, Field(ge=0, le=1e24)]] = {}
-    errors: dict[str, NonNegativeFloat | None] = {}
+    parts: Annotated[dict[Line, Annotated[float, Field(ge=0, le=1e24)]], Few] = {}
+    errors: Annotated[dict[Line, NonNegativeFloat | None], Few] = {}
     warmup: Warmup | None = None
     blocks: tuple[Block, ...] = ()
     wall_seconds: Seconds = 0.0
     # Whether all threads work on each operation together, as in the reference probe.
     together: bool = False
-    graphs: str | None = None
+    graphs: Line | None = None
     # Mean iterations for an example, in each part of a step that iterates until all examples are done.
-    iterations: dict[str, Annotated[float, Field(ge=1, le=1e9)]] | None = None
+    iterations: Annotated[dict[Line, Annotated[float, Field(ge=1, le=1e9)]], Few] | None = None
 
     @property
     def key(self) -> str:
@@ -233,6 +264,25 @@ class Result(Facts):
         return all(sum(map(operator.mul, self.parts.values(), sample)) >= LEAST_SECONDS for sample in samples)
 
 
+class Import(Facts):
+    """An import: the name of the file or folder, its SHA-256, when it was imported, and the names of its records."""
+
+    file: Line
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    imported: Moment
+    records: list[Line]
+
+    def __str__(self) -> str:
+        """Return the import in words."""
+        return f"{self.file}, imported {self.imported[:10]}, sha256 {self.sha256[:12]}"
+
+
+class Imports(Facts):
+    """All imports of a machine, in order of time."""
+
+    imports: tuple[Import, ...]
+
+
 def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return the key of a case. Tables that ask for the same key share its measurements."""
     return json.dumps([workload, _plain_texts(dict(parameters))], sort_keys=True)
@@ -242,7 +292,8 @@ def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
 class Record:
     """The contents of one file: the facts of the process, and its result for each case.
 
-    `path` is relative to the folder of records. `skipped` has the numbers, from 1, of the lines that cannot be used.
+    `path` is the file as it lies on this disk, such as results/records/…/….jsonl; `skipped` has the numbers, from 1, of
+    the lines that cannot be used.
     """
 
     machine: str
@@ -263,9 +314,8 @@ class Record:
 
     def places(self) -> dict[str, Result]:
         """Return each result by its file and line, such as results/records/…/….jsonl:2."""
-        path = records_folder(self.start.smoke) / self.path
         lines = (number for number in count(2) if number not in self.skipped)
-        return {f"{path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
+        return {f"{self.path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
 
     @property
     def began(self) -> float:
@@ -356,7 +406,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
     """Write the description of a machine, if it differs from the one in the file."""
-    path = records_folder(smoke) / machine / DESCRIPTION
+    path = machine_folder(machine, smoke) / DESCRIPTION
     description = _plain_texts({"schema": SCHEMA, **data})
     if read_description(machine, smoke) != _parse(Description, json.dumps(description), str(path)):
         write_json(path, description)
@@ -368,20 +418,13 @@ def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> Non
 def _parse(model: type[Model], text: str, where: str) -> Model:
     """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
     try:
-        value = json.loads(text)
-        json.dumps(value, allow_nan=False)
-        is_plain = _plain_texts(value) == value
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: is damaged ({error})") from None
-    if not is_plain:
-        raise UserError(f"{where}: a text in it is too long, or holds what cannot be printed")
-    schema = value.get("schema") if isinstance(value, dict) else None
-    if model is not Result and schema != SCHEMA:
-        raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
-    try:
+        if model is not Result and (schema := _Version.model_validate_json(text).number) != SCHEMA:
+            raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
         return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            raise UserError(f"{where}: is damaged ({first['msg']})") from None
         field = clip(".".join(map(str, first["loc"])), 200)
         raise UserError(": ".join(filter(None, (where, field, first["msg"])))) from None
 
@@ -451,14 +494,15 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
             skipped[number] = str(error)
     if start.backend is None and any(result.status == "measured" for result in results):
         raise UserError(f"{where}: backend is missing, and a case was measured")
-    return Record(machine, Path(path), start, tuple(results), tuple(skipped)), [*skipped.values()]
+    return Record(machine, Path(where), start, tuple(results), tuple(skipped)), [*skipped.values()]
 
 
 @functools.lru_cache(maxsize=MOST_KEPT)
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
     """Return the contents of a machine's file, or None if it cannot be used; print once what is skipped, and why."""
     try:
-        name = PurePath(*(part for part in path.relative_to(records_folder(smoke)).parts if part != SET_ASIDE))
+        parts = path.relative_to(records_folder(smoke).parent).parts[1:]
+        name = PurePath(*(part for part in parts if part != SET_ASIDE))
         contents, lines = parse_file(name, read_bounded(path, MOST_BYTES), smoke, str(path))
     except UserError as error:
         contents, lines = None, [str(error)]
@@ -481,16 +525,33 @@ def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
     return _read(path, smoke, now.st_ino, now.st_size, now.st_mtime_ns)
 
 
-def record_paths(smoke: bool, machine: str = "*") -> list[Path]:
-    """Return the paths of the records of one machine, or of all, in the order of their names."""
-    folder = records_folder(smoke)
-    paths = folder.glob(f"{machine}/*/*.jsonl")
-    return sorted(path for path in paths if is_file_of_machine(path.relative_to(folder)))
+def machine_folder(machine: str, smoke: bool) -> Path:
+    """Return the folder of a machine's records: among those that are measured here, unless it was imported."""
+    imported = imported_folder(smoke) / machine
+    own = records_folder(smoke) / machine
+    return imported if imported.is_dir() and not own.is_dir() else own
+
+
+def is_imported(machine: str, smoke: bool) -> bool:
+    """Return whether others have measured the machine, and its records were imported."""
+    return machine_folder(machine, smoke).parent == imported_folder(smoke)
+
+
+def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
+    """Return where a machine's records came from, as far as they were imported."""
+    path = machine_folder(machine, smoke) / IMPORTS
+    return _parse(Imports, read_text(path, MOST_BYTES), str(path)).imports if path.exists() else ()
+
+
+def record_paths(smoke: bool, machine: str) -> list[Path]:
+    """Return the paths of the records of a machine, in the order of their names."""
+    folder = machine_folder(machine, smoke)
+    return sorted(path for path in folder.glob("*/*.jsonl") if is_file_of_machine(path.relative_to(folder.parent)))
 
 
 def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
     """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
-    folder = records_folder(smoke) / machine
+    folder = machine_folder(machine, smoke)
     paths = sorted((folder / SET_ASIDE).glob("*/*.jsonl")) if aside else record_paths(smoke, machine)
     contents = (_read_or_skip(path, smoke) for path in paths)
     return in_order(record for record in contents if isinstance(record, Record))
@@ -503,7 +564,7 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 def read_description(machine: str, smoke: bool) -> Description | None:
     """Return the description of a machine; None if it has no usable one."""
-    description = _read_or_skip(records_folder(smoke) / machine / DESCRIPTION, smoke)
+    description = _read_or_skip(machine_folder(machine, smoke) / DESCRIPTION, smoke)
     return description if isinstance(description, Description) else None
 
 
@@ -514,14 +575,14 @@ def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
-    """Return the number of records of each machine that has records or a description, by name."""
-    numbers = {}
-    for name in sorted(folder.name for folder in records_folder(smoke).glob("*")):
-        if NAME.fullmatch(name):
-            number = len(read_records(smoke, name))
-            if number or read_description(name, smoke):
-                numbers[name] = number
-    return numbers
+    """Return the number of files with records of each machine that has such files or a description, by name.
+
+    Imported machines are among them. No file is read, since a machine that is not shown must cost nothing.
+    """
+    folders = [*records_folder(smoke).glob("*"), *imported_folder(smoke).glob("*")]
+    names = sorted({folder.name for folder in folders if NAME.fullmatch(folder.name)})
+    numbers = {name: len(record_paths(smoke, name)) for name in names}
+    return {name: number for name, number in numbers.items() if number or read_description(name, smoke)}
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
@@ -529,13 +590,12 @@ def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, 
 
     Raises UserError at the end if there are records, but none of them can be used.
     """
-    used, names = 0, [*only]
-    for machine in names or recorded_machines(smoke):
+    used, files = 0, 0
+    for machine in [*only] or recorded_machines(smoke):
         records = read_records(smoke, machine)
         used += len(records)
+        files += len(record_paths(smoke, machine))
         yield machine, records
-    paths = [path for name in names for path in record_paths(smoke, name)] if names else record_paths(smoke)
-    files = 0 if used else len(paths)
-    if files:
+    if files and not used:
         what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
         raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")

@@ -1,7 +1,7 @@
 """Sessions: stretches of measuring on one machine. A session can be set aside, so that nothing of it counts, and back.
 
 A session is named by the moment at which its first process began, in UTC, such as 2026-11-28T10:15. The records of a
-session that is set aside lie in ``results/records/<machine>/_set-aside/<profile>``, where no table, plan, export or
+session that is set aside lie in ``_set-aside/<profile>`` in the machine's folder, where no table, plan, export or
 import looks for records. Nothing is deleted.
 """
 
@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from respeed.errors import UserError, cannot_write, nearest
-from respeed.paths import records_folder
-from respeed.records import SET_ASIDE, Record, in_order, read_records
+from respeed.records import SET_ASIDE, Record, in_order, machine_folder, read_records
 
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
@@ -48,7 +47,7 @@ def move_session(machine: str, smoke: bool, name: str, *, aside: bool) -> int:
     Raises UserError if the machine has no such session in use (or none set aside), or if a file cannot be moved. Files
     that were moved before such an error stay where they are, and the same call moves the others.
     """
-    home = records_folder(smoke) / machine
+    home = machine_folder(machine, smoke)
     source, target = (home, home / SET_ASIDE) if aside else (home / SET_ASIDE, home)
     sessions = {name_session(session): session for session in split_sessions(read_records(smoke, machine, not aside))}
     if name not in sessions:

@@ -16,11 +16,15 @@ from typing import TypeGuard
 MOST_LETTERS = 1500
 # Line and paragraph separators, and characters without a glyph: control, format, private, unassigned, surrogates.
 _NEVER = ("C", "Zl", "Zp")
+# Letters and marks without a glyph: fillers of Hangul and Khmer, an empty cell of Braille, variation selectors.
+_WITHOUT_GLYPH = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def is_unprintable(char: str) -> bool:
     """Return whether a line of text must not contain the character: it breaks or reverses the line, or has no glyph."""
-    return unicodedata.category(char).startswith(_NEVER)
+    return unicodedata.category(char).startswith(_NEVER) or _WITHOUT_GLYPH.match(char) is not None
 
 
 def name_unprintable(text: str) -> str | None:
@@ -39,9 +43,24 @@ def printable(text: str) -> str:
     return "".join(" " if char.isspace() else char for char in text if char.isspace() or not is_unprintable(char))
 
 
+def squeeze(text: str) -> str:
+    """Return the text with one space for each run of white space, so that no text can look like several lines."""
+    return " ".join(text.split())
+
+
+def escape_unprintable(text: str, keep: str = "") -> str:
+    r"""Return the text with Python's escapes for characters that cannot be printed (\x1b, \u202e), except `keep`."""
+    if text.isascii() and text.isprintable():
+        return text
+    escaped = (char.encode("unicode_escape").decode() for char in text)
+    return "".join(
+        code if is_unprintable(char) and char not in keep else char for char, code in zip(text, escaped, strict=True)
+    )
+
+
 def visible(text: str) -> str:
-    r"""Return the text on one line, with Python's escapes for characters that cannot be printed: \x1b, \u202e."""
-    return clip("".join(repr(char)[1:-1] if is_unprintable(char) else char for char in text))
+    """Return the text on one line of at most MOST_LETTERS, with escapes for characters that cannot be printed."""
+    return clip(escape_unprintable(text[: MOST_LETTERS + 1]))
 
 
 def clip(text: str, most: int = MOST_LETTERS) -> str:

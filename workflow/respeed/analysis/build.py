@@ -16,7 +16,7 @@ from respeed.analysis.speedups import Samples, add_totals, compare_machines, mak
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Notes, Profile
 from respeed.model import Paper
-from respeed.records import Description, read_description, read_machines
+from respeed.records import Description, read_description, read_imports, read_machines
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def make_tables(
     for machine, records in read_machines(smoke, only):
         mine, description = read_rounds(records, papers), read_description(machine, smoke)
         if records or description:
-            facts += describe_machine(machine, records, mine, description, prices.get(machine))
+            imports = read_imports(machine, smoke)
+            facts += describe_machine(machine, records, mine, description, prices.get(machine), imports)
         frames.append(mine)
         if description:
             descriptions[machine] = description

@@ -8,6 +8,7 @@ This module sets the dtypes of the frames, writes and reads the files, and makes
 import functools
 import itertools
 import tomllib
+import unicodedata
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -113,11 +114,11 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
 def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     """Write a frame without its index, after a byte order `mark`, which a spreadsheet needs to read ± and µ.
 
-    Floats have at most nine digits, a missing number is an empty field, and no text looks like a formula to a
-    spreadsheet.
+    Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
+    a spreadsheet.
     """
     texts = frame.select_dtypes(["str", "object"])
-    shown = frame.assign(**texts.map(_guarded))
+    shown = frame.assign(**texts.map(_guarded)).rename(columns=_guarded)
     write_text(path, mark + shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
@@ -146,11 +147,16 @@ def _rounded(value: Any) -> str:
 def _guarded(text: str) -> str:
     """Remove the characters that cannot be printed; an apostrophe before what looks like a formula keeps it a text."""
     shown = printable(text)
-    return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
+    return f"'{shown}" if _is_formula(shown) else shown
 
 
 def _unguarded(shown: str) -> str:
-    return shown[1:] if shown.startswith("'") and shown[1:].lstrip().startswith(FORMULA) else shown
+    return shown[1:] if shown.startswith("'") and _is_formula(shown[1:]) else shown
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would compute the text; a full-width sign counts as the plain one."""
+    return unicodedata.normalize("NFKC", text.lstrip()[:1]).startswith(FORMULA)
 
 
 INTRODUCTION = """# Tables

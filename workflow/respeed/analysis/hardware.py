@@ -10,7 +10,7 @@ from respeed.analysis.cells import tell_apart
 from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
-from respeed.records import Accelerator, Description, Record
+from respeed.records import Accelerator, Description, Import, Record
 from respeed.text import counted, is_known
 
 # Facts that may change from round to round on the same machine.
@@ -30,11 +30,12 @@ def describe_machine(
     rounds: pd.DataFrame,
     description: Description | None,
     price: Price | None = None,
+    imports: Sequence[Import] = (),
 ) -> list[dict[str, str]]:
     """Return a machine's rows of facts.csv; without records, from the machine's description alone.
 
-    `records` are in order of time, and `rounds` are made from them. A fact that differs between processes is shown with
-    all its values. A fact without a value has no row.
+    `records` are in order of time, and `rounds` are made from them; `imports` say where they came from. A fact that
+    differs between processes is shown with all its values. A fact without a value has no row.
     """
     facts = [record.start.machine.model_dump() for record in records]
     facts = facts or ([description.hardware.model_dump()] if description else [])
@@ -65,6 +66,7 @@ def describe_machine(
         },
         "measured": {
             "measured": f"{_join([days[0], days[-1]], ' to ')} (UTC)" if days else "nothing yet",
+            "from others": _join(map(str, imports)),
             "processes": str(len(records)),
             "timed blocks": discarded,
             "source": ", ".join(sorted({record.start.commit for record in records})) or "–",

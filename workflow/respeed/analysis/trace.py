@@ -1,6 +1,7 @@
 """Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from respeed.analysis.rounds import CELL, INSIDE, key_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
-from respeed.records import Record
+from respeed.records import Record, is_imported, read_imports
 from respeed.text import measured_value
 
 # The number of rounds that the command adds to the existing rounds: as many as an interval needs.
@@ -51,7 +52,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
 
 
 def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
-    """Return the command that measures one cell; empty if the cell's machine cannot run the cell.
+    """Return the command that measures one cell; empty if the cell's machine cannot run the cell, or was imported.
 
     For a total, the command measures all parts; for a row of a ladder of thread counts, all rows of the ladder.
 
@@ -65,7 +66,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     smoke : bool
         Whether the rounds are of tiny cases.
     """
-    if cell.status == "not-run" and cell.reason != NOT_YET:
+    if (cell.status == "not-run" and cell.reason != NOT_YET) or is_imported(cell.machine, smoke):
         return ""
     case = "" if cell.case == experiment.total_case else cell.case
     program = f"/{cell.algorithm}" if case and experiment.algorithms else ""
@@ -100,6 +101,7 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
     (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell))
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
+    names = {"/".join(Path(place.partition(":")[0]).parts[-2:]) for place in rounds["record"]}
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
@@ -107,6 +109,7 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
+        "imports": [str(one) for one in read_imports(cell.machine, tables.smoke) if names & {*one.records}],
         "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
         "rounds": [row._asdict() for row in rows_of(rounds.drop(columns=INSIDE))],
         "cell": cell._asdict(),

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_word
+from respeed.text import squeeze
 
 # How a hardware profile may list its CPUs.
 CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
@@ -83,8 +84,9 @@ def paid_cpus(quota: float | None) -> int | None:
 def cpu_model() -> str:
     """Return the name that the CPU reports, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
     line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
-    found = line[1].strip() if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
-    return found or platform.processor() or platform.machine() or "unknown CPU"
+    found = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
+    # Some have runs of spaces in their name, which records have as one.
+    return squeeze(found) or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def cpu_flags() -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.machine.process import read_word
+from respeed.text import squeeze
 
 # The usual names of the kinds of accelerators.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
@@ -89,7 +90,7 @@ def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
 @functools.cache
 def accelerator_names() -> tuple[str, ...]:
     """Return the names of all NVIDIA devices that the driver shows, whether or not CUDA_VISIBLE_DEVICES hides them."""
-    return tuple(facts.get("name", "NVIDIA GPU") for facts in device_facts())
+    return tuple(squeeze(facts.get("name", "NVIDIA GPU")) for facts in device_facts())
 
 
 def accelerator_driver() -> str | None:

@@ -18,9 +18,9 @@ from respeed.inputs.machines import Profile, other_library
 from respeed.machine import describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
 from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
-from respeed.machine.process import private_folder, telling_environment
-from respeed.paths import records_folder, write_json
-from respeed.records import known_hardware
+from respeed.machine.process import telling_environment
+from respeed.paths import private_folder, records_folder, write_json
+from respeed.records import is_imported, known_hardware
 from respeed.text import counted, first_sentences
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
@@ -45,7 +45,9 @@ class Row:
 
 
 def check_same_machine(machine: str, smoke: bool) -> None:
-    """Raise UserError if the records under this machine's name were measured on another machine."""
+    """Raise UserError if the records under this machine's name were imported, or measured on another machine."""
+    if is_imported(machine, smoke):
+        raise UserError(f"{machine} is the name of imported records; give this machine another: --config machine=NAME")
     if differs := difference(known_hardware(machine, smoke), describe_machine()):
         raise UserError(
             f"{records_folder(smoke) / machine} was measured on another machine ({differs}); give this one a name: "

@@ -19,8 +19,8 @@ from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
 from respeed.machine import describe_machine, machine_slug
 from respeed.model import Paper
-from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, records_folder, results_folder
-from respeed.records import DESCRIPTION, record_paths, write_description
+from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
+from respeed.records import DESCRIPTION, machine_folder, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work, machines_shown, papers_shown, profiles_shown
@@ -151,14 +151,17 @@ class Run:
         These are the stamp of each machine that this run measures, the records and descriptions of the other machines
         that are shown, and the files about the shown papers, hardware profiles and machines.
         """
-        folder = records_folder(self.smoke)
-        files = [*record_paths(self.smoke), *folder.glob(f"*/{DESCRIPTION}")]
-        of_machine = [(path.relative_to(folder).parts[0], path) for path in files]
-        others = [path for name, path in of_machine if name not in self.stamps and {name, ALL} & {*self.show}]
+        shown = [name for name in recorded_machines(self.smoke) if {name, ALL} & {*self.show}]
+        others = [path for name in shown if name not in self.stamps for path in self._files_of(name)]
         files = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
         there = sorted(os.path.relpath(path) for path in files if path.is_file())
         return [*self.stamps.values(), *sorted(map(str, others)), *there]
+
+    def _files_of(self, machine: str) -> list[Path]:
+        """Return the records of a machine, and its description."""
+        description = machine_folder(machine, self.smoke) / DESCRIPTION
+        return [*record_paths(self.smoke, machine), *([description] if description.exists() else [])]
 
     @property
     def front_page(self) -> dict[str, str]:
@@ -223,15 +226,15 @@ def resolve_run(
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
 
 
-def _words_of(slurm: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the resources to ask Slurm for; `slurm_extra`, by default --exclusive, is quoted for a shell."""
-    return {**slurm, "slurm_extra": shlex.join(shlex.split(str(slurm.get("slurm_extra", "--exclusive"))))}
-
-
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     """Return, by machine, the resources to ask Slurm for: of all machines whose file has `slurm:`, or of `only`."""
     notes = MACHINE_FILES.load_all()
-    nodes = {machine: _words_of(one.slurm) for machine, one in notes.items() if one.slurm}
+    # A shell reads the options.
+    nodes = {
+        machine: {**one.slurm, "slurm_extra": shlex.join(one.slurm["slurm_extra"].split())}
+        for machine, one in notes.items()
+        if one.slurm
+    }
     if not nodes:
         raise UserError(
             f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "

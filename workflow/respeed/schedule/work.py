@@ -21,10 +21,9 @@ from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
 from respeed.machine import machine_slug
-from respeed.machine.process import private_folder
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, command_of
-from respeed.paths import PAPERS, write_text
+from respeed.paths import PAPERS, private_folder, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, climb
