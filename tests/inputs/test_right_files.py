@@ -10,7 +10,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from respeed.analysis.cells import rows_beside
-from respeed.inputs import config
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes, Price, Profile
 from respeed.inputs.papers import load_paper
@@ -143,15 +142,6 @@ def test_four_thousand_million_of_what_is_counted_at_two_of_each_unit_take_their
     seconds |= {"billion paths a second": 2.0}
     assert {name: unit.seconds(2.0, 4e9) for name, unit in UNITS.items()} == seconds
     assert {unit.value(seconds[name], 4e9) for name, unit in UNITS.items()} == {2.0}
-
-
-def test_why_a_program_is_not_run_names_its_commands_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paper, _ = read("program", tmp_path, FILES["program"].text.replace("columns,", "the columns,"))
-    monkeypatch.setattr(config, "load_papers", lambda names: dict.fromkeys(names, paper))
-    assert len(paper.experiments["products"].cases[0].parameters["program"]) == 6  # and nothing by default
-    ((name, why),) = config.denied_papers(["three-loops"])
-    assert why.partition(" (")[0] == "would run ./multiply 'the columns' {n} or ./multiply rows {n}"
-    assert why.endswith(f"papers/{name}/paper.yaml); if you trust it, write allow: [three-loops] in config.yaml")
 
 
 if __name__ == "__main__":

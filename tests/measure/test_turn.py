@@ -195,12 +195,3 @@ def test_a_run_that_is_killed_leaves_no_process_and_nothing_half_written(tmp_pat
     (record,) = tmp_path.rglob("*.jsonl")
     assert record.read_text().endswith("}\n")
     assert not [*tmp_path.rglob("*.part")]
-
-
-def test_a_program_that_nobody_allowed_is_not_run_whoever_orders_it() -> None:
-    order = order_of()
-    asked: Any = order.cases[0]
-    parameters = {"program": {"paper": "three-loops", "command": ["rm", "-r", "all"]}}
-    theirs = replace(asked, case=replace(asked.case, workload="program", parameters=parameters))
-    with pytest.raises(UserError, match="would run rm -r all"):
-        take(replace(order, cases=(theirs,)))

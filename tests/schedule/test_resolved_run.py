@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from respeed import outcome, workflow
+from respeed import workflow
 from respeed.cli import main
 from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
@@ -67,7 +67,6 @@ def test_a_cluster_measures_all_machines_that_have_slurm_or_the_one_that_is_name
 
 def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws of stamps and of the last lines follow; here is every word of three runs."""
-    monkeypatch.setattr(outcome, "why_denied", lambda case: "not allowed" if case.name != "576x1024" else None)
     write_machines(6, rounds=1)
     write_machines(1, rounds=1, smoke=True)
     lines = []

@@ -1,5 +1,6 @@
 """A paper whose own program is run, added as data alone: docs/adding.md's example, by the real Snakemake."""
 
+import re
 import shutil
 
 import pandas as pd
@@ -22,16 +23,21 @@ def test_a_program_of_a_paper_runs_once_its_reader_allows_it(project: Project) -
         project.folder / "results/smoke/tables/cells.csv",
     )
     shutil.copytree(ROOT / "docs/three-loops", folder)
-    said = "products: not measured: would run ./multiply columns {n} or ./multiply rows {n} (workflow/papers/three"
-    assert said in project.snakemake("-n", *RUN).stdout
-    assert "three-loops: not allowed: would run" in project.run("python", "-m", "respeed.cli", "check").stdout
-    project.edit("config.yaml", "allow: []", "allow: [three-loops]")
+    said = "commands (workflow/papers/three-loops/paper.yaml):\n      ./multiply columns '{n}'\n      ./multiply rows '{n}'"
+    dry = project.snakemake("-n", *RUN).stdout
+    assert said in dry
+    consent = re.search(r"allow: \[(three-loops@[0-9a-f]+)\]", dry)[1]
+    assert f"allow: [{consent}]" in project.run("python", "-m", "respeed.cli", "check").stdout
+    project.edit("config.yaml", "allow: []", f"allow: [{consent}]")
     project.snakemake(*RUN, "--", "tables")
     cells = pd.read_csv(table)
     reasons = {*cells.loc[cells["experiment"] == "products", "reason"]}
     assert reasons == {"there is no ./multiply in workflow/papers/three-loops; the paper's program must be built first"}
 
     project.run("gcc", "-O2", "-fopenmp", "-o", str(folder / "multiply"), str(folder / "multiply.c"))
+    dry = project.snakemake("-n", *RUN).stdout
+    assert "three-loops: its programs are not allowed to run, as they have changed: multiply\n" in dry
+    project.edit("config.yaml", consent, re.search(r"allow: \[(three-loops@[0-9a-f]+)\]", dry)[1])
     project.snakemake(*RUN)
     cells = pd.read_csv(table)
     assert {*cells.loc[cells["is_cpu"], "status"]} == {"wide"}, cells["reason"].unique()

@@ -16,13 +16,11 @@ import pytest
 import yaml
 
 from respeed.backends import make_backend
-from respeed.errors import UserError, WrongResult
-from respeed.inputs import config
+from respeed.errors import WrongResult
 from respeed.inputs.machines import load_profile
 from respeed.inputs.papers import PAPER_FILES, load_paper
 from respeed.measure.case import Bench, make_bench, measure_case
 from respeed.measure.order import Asked, Order
-from respeed.measure.turn import measure_turn
 from respeed.model import Case, Paper
 from respeed.schedule import work
 from respeed.workloads import program
@@ -207,9 +205,9 @@ def test_a_program_sees_the_device_of_its_row_alone_and_none_on_a_cpu(monkeypatc
     monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "1", "OMP_NUM_THREADS": "7"})
     for device, sees in (("cpu", "-1"), ("cuda", "0"), ("cuda:1", "1")):
         seen = {"CUDA_VISIBLE_DEVICES": sees, "HIP_VISIBLE_DEVICES": sees}
-        assert program.environment(device) == {"OMP_NUM_THREADS": "7"} | seen
+        assert program.environment(device, "x") == {"OMP_NUM_THREADS": "7", "PYTHONPYCACHEPREFIX": "x"} | seen
     monkeypatch.setattr(os, "environ", {"CUDA_VISIBLE_DEVICES": "4,GPU-7"})
-    assert program.environment("cuda:1")["CUDA_VISIBLE_DEVICES"] == "GPU-7"
+    assert program.environment("cuda:1", "x")["CUDA_VISIBLE_DEVICES"] == "GPU-7"
 
 
 def example(folder: Path) -> Paper:
@@ -233,21 +231,3 @@ def test_another_build_of_a_program_is_another_measurement(folder: Path) -> None
         digests.append(work.source_of(case, "single-cpu"))
     assert digests[1] == digests[2]
     assert len({*digests}) == 3
-
-
-def test_nothing_but_config_yaml_allows_a_program_to_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config, "ROOT", folder)
-    allowed, said = folder / "config.yaml", (ROOT / "config.yaml").read_text("utf-8")
-    allowed.write_text(said, "utf-8")
-    order = order_for("touch", str(folder / "ran"))
-    why = r"^would run touch .*ran \(.*loops/paper.yaml\); if you trust it, write allow: \[loops\] in con"
-    with pytest.raises(UserError, match=why):
-        measure_turn(order, "box", True, ())
-    assert not (folder / "ran").exists()
-    # What Snakemake's command line, a profile of its, or a --configfile says, comes as settings.
-    why = r"^--config cannot set allow: list the papers whose programs may run in .*config.yaml$"
-    with pytest.raises(UserError, match=why):
-        config.load_config(allowed, {"allow": ["loops"]})
-    for name, is_allowed in (("loops-2", False), ("loops", True)):
-        allowed.write_text(said.replace("allow: []", f"allow: [{name}]"), "utf-8")
-        assert (config.why_denied(order.cases[0].case) is None) == is_allowed

@@ -23,7 +23,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from respeed.errors import UserError, nearest
-from respeed.inputs.config import denied_papers, load_config
+from respeed.inputs.config import load_config
+from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import mistakes_of, read_bounded
@@ -412,8 +413,8 @@ def check(path: Path | None, show: str | None = None) -> int:
             mistakes += kind.check()
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += broken_files()
-        for name, reason in [] if mistakes else denied_papers(PAPER_FILES.names()):
-            print(f"{name}: not allowed: {reason}")
+        for name in [] if mistakes else PAPER_FILES.names():
+            print("".join(f"{line}\n" for line in say_denied(name)), end="")
         every = [(folder(smoke), smoke) for folder in (records_folder, imported_folder) for smoke in (False, True)]
         folders = {folder: smoke for folder, smoke in every if _names_below(folder)}
     for folder, smoke in folders.items():

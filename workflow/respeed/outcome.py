@@ -17,7 +17,7 @@ from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError
-from respeed.inputs.config import why_denied
+from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
 from respeed.machine import describe_machine
 from respeed.output import load_shown
@@ -56,8 +56,9 @@ def announce(run: Run) -> str:
         asked = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
         if asked & due:
             lines.append(f"{paper.name} {table.name}: {len(asked & due)} of {len(asked)} cells to measure")
-        denied = dict.fromkeys(filter(None, map(why_denied, table.cases)))
-        lines += [f"{paper.name} {table.name}: not measured: {why}" for why in denied]
+    with_program = [paper.name for paper, table in chosen_tables(run.config, run.papers) if table.program]
+    for name in dict.fromkeys(with_program):
+        lines += say_denied(name)
     lines += [*_say_why_not(run), *_out_of_time(plan)]
     if plan.next_turn() is None:
         lines.append("nothing is due; ./run respeed measure --again measures anew")

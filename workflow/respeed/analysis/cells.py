@@ -13,7 +13,7 @@ from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Doubt, Estimate, estimate_cell, estimate_values, what_is_missing
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
-from respeed.inputs.config import why_denied
+from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes

@@ -1,9 +1,8 @@
-"""Read config.yaml and the --config settings that replace its values, and find which papers' programs may run."""
+"""Read config.yaml and the --config settings that replace its values."""
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,9 +14,8 @@ from respeed.errors import UserError
 from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, mistakes_of, parse_yaml, read_yaml
-from respeed.model import ARCHITECTURES, FORM, LARGEST, SOME, Case, Name, Named, check_known, command_of, known
-from respeed.paths import PAPERS, ROOT
-from respeed.text import clip
+from respeed.model import FORM, LARGEST, SOME, Name, Named, check_known, known
+from respeed.paths import NAME, ROOT
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
@@ -39,6 +37,10 @@ Machines = Annotated[
     tuple[str, ...],
     SOME,
     WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
+]
+# Consent to what a paper's programs run (inputs/consent.py).
+Consent = Annotated[
+    str, Field(pattern=rf"^{NAME.pattern}@[0-9a-f]{{32}}$", description="NAME@CHECKSUM, as `respeed check` prints it")
 ]
 # The keys of config.yaml that a preset may replace.
 CHOICES = {"papers", "experiments", "profiles"}
@@ -76,7 +78,7 @@ class Config:
     `preset` is the chosen preset; `rounds`, `most` and `minutes`, if given, have replaced its values. `experiments` is
     None if all are chosen; `machine` is None if its name is made from the hardware. `all_profiles` is true if no
     profile was named. `show` are the machines to show, or THIS, or ALL. `cluster` is true if each machine is measured
-    by a Slurm job. `allow` lists the papers whose programs may run.
+    by a Slurm job. `allow` has the consents to run programs of papers.
     """
 
     presets: Annotated[dict[str, Preset], SOME, Named]
@@ -91,7 +93,7 @@ class Config:
     show: Machines = (THIS,)
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
-    allow: tuple[str, ...] = ()
+    allow: tuple[Consent, ...] = ()
     all_profiles: SkipJsonSchema[bool] = False
 
     @field_validator("preset", mode="before")
@@ -177,34 +179,3 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
             raise UserError(f"--config: {setting!r} must be of the form KEY=VALUE, such as preset=smoke")
         parsed[key] = parse_yaml(value, f"--config {key}")
     return parsed
-
-
-def why_denied(case: Case) -> str | None:
-    """Return why the case's program may not be run; None if config.yaml allows it, or if the case has no program.
-
-    So a paper that somebody shares cannot run commands on other people's machines.
-    """
-    paper = case.parameters.get("program", {}).get("paper")
-    if paper is None or paper in _allowed():
-        return None
-    # The numbers of the case are left out, so that all cases of a table show one command.
-    texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
-    words = (command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES)
-    shown = (" ".join(repr(word) if " " in word else word for word in one) for one in words if one)
-    commands = " or ".join(dict.fromkeys(shown))
-    where = from_here(PAPERS / paper / "paper.yaml")
-    return f"would run {clip(commands, 300)} ({where}); if you trust it, write allow: [{paper}] in config.yaml"
-
-
-def denied_papers(papers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each paper with a program that may not be run, and the reason, once for each command."""
-    for name, paper in load_papers(papers).items():
-        cases = chain.from_iterable((*table.cases, *table.smoke_cases) for table in paper.experiments.values())
-        for why in dict.fromkeys(filter(None, map(why_denied, cases))):
-            yield name, why
-
-
-def _allowed() -> Any:
-    """Return `allow` as config.yaml has it; `load_config` reports mistakes in that file."""
-    data = read_yaml(ROOT / "config.yaml")
-    return (data.get("allow") or ()) if isinstance(data, dict) else ()

@@ -44,9 +44,14 @@ def checksums(command: Sequence[str], folder: Path) -> dict[str, str]:
     for word, path in files_of(command, folder).items():
         with contextlib.suppress(OSError):
             if path and path.is_file():
-                now = path.stat()
-                found[word] = _checksum(path, now.st_ino, now.st_size, now.st_mtime_ns)
+                found[word] = checksum_of(path)
     return found
+
+
+def checksum_of(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read again only if it was written since; OSError if it cannot be read."""
+    now = path.stat()
+    return _checksum(path, now.st_ino, now.st_size, now.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, TextIO
 from pydantic import TypeAdapter
 
 from respeed.errors import UserError, cannot_write, is_of_the_disk
-from respeed.inputs.config import why_denied
+from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Profile
 from respeed.machine import describe_machine
 from respeed.machine.process import (

@@ -156,12 +156,12 @@ class Runner:
         known = {"threads": threads, "precision": precision, "seed": seed, "device": kind, "paper": folder}
         self.name = clip(command[0], 100)
         self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
-        self.environment = environment(device)
         self.counts_whole = "time_pattern" not in said
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
         self._waited = 0.0
         self.scratch = tempfile.mkdtemp(prefix="respeed-program-")
+        self.environment = environment(device, f"{self.scratch}/__pycache__")
         self._leader = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch], stdin=subprocess.PIPE, process_group=0
         )
@@ -261,14 +261,19 @@ def within(seconds: float, why_not: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def environment(device: str) -> dict[str, str]:
-    """Return this process's environment, which sets thread counts, with no device visible but the row's (CPU: none)."""
+def environment(device: str, scratch: str) -> dict[str, str]:
+    """Return this process's environment, which sets thread counts, with no device visible but the row's (CPU: none).
+
+    Python keeps its compiled code in the folder `scratch`.
+    """
     found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     kind, _, number = device.partition(":")
     # CUDA numbers devices among those that were visible before.
     there = next((found[name].split(",") for name in _VISIBLE if name in found), [])
     place = int(number or 0)
     seen = there[place] if place < len(there) else str(place)
+    # Python's compiled code beside a script could be another's: it is made anew, elsewhere.
+    found["PYTHONPYCACHEPREFIX"] = scratch
     return found | dict.fromkeys(_VISIBLE, "-1" if kind == "cpu" else seen)
 
 

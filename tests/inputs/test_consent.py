@@ -1,0 +1,132 @@
+"""A paper's programs run once a user has allowed just these: every command and every file, as they were shown."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from respeed.errors import UserError
+from respeed.inputs import config, consent
+from respeed.inputs.consent import find_programs, say_denied, why_denied
+from respeed.inputs.papers import PAPER_FILES
+from respeed.measure.turn import measure_turn
+from respeed.model import Case
+from tests.conftest import ROOT
+from tests.orders import order_of
+
+EXAMPLE = ROOT / "docs/three-loops"
+SAID = (ROOT / "config.yaml").read_text("utf-8")
+
+
+@pytest.fixture
+def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the paper `loops`, where config.yaml allows nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(consent, "PAPER_FILES", replace(PAPER_FILES, folder=tmp_path))
+    monkeypatch.setattr(consent, "ROOT", tmp_path)
+    (tmp_path / "config.yaml").write_text(SAID, "utf-8")
+    shutil.copytree(EXAMPLE, tmp_path / "loops")
+    return tmp_path / "loops"
+
+
+def allow(paper: Path, said: str) -> None:
+    (paper.parent / "config.yaml").write_text(SAID.replace("allow: []", f"allow: [{said}]"), "utf-8")
+
+
+def first_case() -> Case:
+    return consent.PAPER_FILES.load("loops").experiments["products"].cases[0]
+
+
+def change(paper: Path, old: str, new: str) -> None:
+    path = paper / "paper.yaml"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def shown() -> list[str]:
+    """The commands that a user is shown."""
+    return [line.strip() for line in say_denied("loops") if line.startswith("    ")]
+
+
+def test_what_a_user_is_shown_allows_it_once_it_is_written_down(paper: Path) -> None:
+    *_, last = lines = say_denied("loops")
+    assert lines[0] == "loops: its programs are not allowed to run"
+    assert shown() == ["./multiply columns '{n}'", "./multiply rows '{n}'"]
+    said = re.fullmatch(r".* with 2 files in that folder, write in config.yaml: allow: \[(loops@[0-9a-f]{32})\]", last)
+    assert "programs of loops are not allowed" in why_denied(first_case())
+    for wrong in ("loops", "loops@0", f"other{said[1][5:]}"):
+        allow(paper, wrong)
+        assert why_denied(first_case())
+    allow(paper, said[1])
+    assert why_denied(first_case()) is None
+    assert say_denied("loops") == []
+
+
+def test_every_command_of_every_row_and_preset_is_shown_whole(paper: Path) -> None:
+    long = "--sizes 512,1024,2048 " * 20
+    change(paper, "[./multiply, rows,", f"[sh, -c, 'touch asked; : {long}', '{long}',")
+    change(paper, 'smoke_cases: [{case: "64", n: 64,', 'smoke_cases: [{case: "64", n: 64, what: touch unasked,')
+    change(paper, "[./multiply, columns,", '[./multiply, "{what}",')
+    change(paper, "n: 512,", "n: 512, what: echo,")
+    change(paper, "n: 1024,", "n: 1024, what: echo,")
+    assert shown() == [
+        "./multiply 'touch unasked' '{n}'",
+        "./multiply echo '{n}'",
+        f"sh -c 'touch asked; : {long}' '{long}' '{{n}}'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "seen"),
+    [
+        ("a b", "'a b'"),
+        ("$(x)", "'$(x)'"),
+        ("it's", "'it'\"'\"'s'"),
+        ("\u0440\u0430th", r"$'\u0440\u0430th'"),
+        ("é'", r"$'\xe9\''"),
+    ],
+)
+def test_no_letter_of_a_command_passes_for_another(paper: Path, word: str, seen: str) -> None:
+    change(paper, "[./multiply, rows,", f"[./multiply, {yaml.safe_dump(word, allow_unicode=True).splitlines()[0]},")
+    assert f"./multiply {seen} '{{n}}'" in shown()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a command": (lambda paper: change(paper, "rows,", "away,"), "new command ./multiply away '{n}'"),
+    "a command less": (lambda paper: change(paper, "rows,", "columns,"), "a command is gone"),
+    "a source": (lambda paper: (paper / "multiply.c").write_text("int main;"), "multiply.c"),
+    "a file more": (lambda paper: (paper / "multiply").write_text("x"), "multiply"),
+    "a file below": (lambda paper: ((paper / "a").mkdir(), (paper / "a/b.py").write_text("x")), "a/b.py"),
+    "compiled code": (
+        lambda paper: ((paper / "__pycache__").mkdir(), (paper / "__pycache__/a.pyc").write_text("x")), "a.pyc"),
+    "a link": (lambda paper: (paper / "more").symlink_to("/etc"), "more"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_has_changed_since_is_asked_for_anew(paper: Path, what: str) -> None:
+    say_denied("loops")
+    allow(paper, find_programs("loops").consent)
+    changing, said = CHANGES[what]
+    changing(paper)
+    assert say_denied("loops")[0].startswith("loops: its programs are not allowed to run, as they have changed: ")
+    assert said in say_denied("loops")[0]
+    assert why_denied(first_case())
+
+
+def test_what_changes_during_a_run_is_not_run(paper: Path) -> None:
+    asked = replace(order_of().cases[0], case=first_case())
+    order = order_of(profile="program-1", cases=(asked,))
+    with pytest.raises(UserError, match="programs of loops are not allowed"):
+        measure_turn(order, "box", True, ())
+
+
+def test_no_setting_and_no_snakemake_profile_allows_anything(paper: Path) -> None:
+    why = r"^--config cannot set allow: list the papers whose programs may run in .*config.yaml$"
+    with pytest.raises(UserError, match=why):
+        config.load_config(paper.parent / "config.yaml", {"allow": [find_programs("loops").consent]})
