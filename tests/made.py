@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
-from pathlib import PurePath
 from typing import Any
 
 from respeed.model import Case
+from respeed.paths import records_folder
 from respeed.protocol import Block
 from respeed.records import SCHEMA, Backend, Record, Result, Row, Start, append_line, new_record
 
@@ -100,7 +100,7 @@ def make_record(seconds: Sequence[float] = (0.1, 0.1), *, machine: str = "box", 
 def record_of(start: dict[str, Any], *results: dict[str, Any], machine: str = "box") -> Record:
     """Return the record that has these lines. Of two that were started at once, the first made is the first."""
     found = Start.model_validate_json(json.dumps(start))
-    path = PurePath(machine, found.profile.name, f"{next(_numbers):06}.jsonl")
+    path = records_folder(found.smoke) / machine / found.profile.name / f"{next(_numbers):06}.jsonl"
     return Record(machine, path, found, tuple(Result.model_validate_json(json.dumps(one)) for one in results))
 
 

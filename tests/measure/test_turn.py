@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from respeed.errors import UserError
 from respeed.inputs.machines import load_profile
 from respeed.machine.process import machine_lock
 from respeed.measure import turn

@@ -42,7 +42,7 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
         # A row of no table of the paper's: these words say where it would stand.
         odd = dict.fromkeys(("device", "precision"), NASTY) if profile == "none" else {}
         start, result = make_lines(
-            profile=profile, label=NASTY, package=NASTY, hardware=hardware, commit=NASTY, versions={NASTY: NASTY},
+            profile=profile, label=NASTY, package=NASTY, hardware=hardware, versions={NASTY: NASTY},
             errors={NASTY: 1e-6}, **odd,
         )  # fmt: skip
         write_lines(start | {"backend": backend}, result)

@@ -474,7 +474,8 @@ class Experiment:
         """Return the heading of each case's column.
 
         The heading is the printed column, or if several cases share that column, the case's name. A hyphen in a case's
-        name becomes a space, except between two digits, as in 784-500-10. A share is written as 3 %.
+        name becomes a space, except between two digits, as in 784-500-10. A share is written as 3 %. If two headings
+        would be the same, all are the cases' names.
 
         Returns
         -------
@@ -487,7 +488,8 @@ class Experiment:
             column = columns.get(case)
             text = column if column and cases_of[column] == 1 else re.sub(r"(?<!\d)-|-(?!\d)", " ", case)
             words[case] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
-        return words
+        is_clear = len({*words.values()}) == len(words)
+        return words if is_clear else {case: case for case in words}
 
     def runs_on(self, case: Case, architecture: str) -> bool:
         """Return whether rows of that architecture run the case."""

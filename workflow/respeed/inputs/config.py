@@ -165,8 +165,8 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
 
 def _choices_of_preset(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the papers, experiments and profiles that the chosen preset names; mistakes are found elsewhere."""
-    presets = data.get("presets")
-    preset = presets.get(data.get("preset")) if isinstance(presets, dict) else None
+    presets, name = data.get("presets"), data.get("preset")
+    preset = presets.get(name) if isinstance(presets, dict) and isinstance(name, str) else None
     return {key: preset[key] for key in CHOICES & preset.keys()} if isinstance(preset, dict) else {}
 
 

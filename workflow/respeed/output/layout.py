@@ -107,13 +107,13 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
         *(line for cell, source in sourced for line in _ours(paper, experiment, cell, source)),
         *_fastest(paper, experiment, cells),
     ]
-    rows = pd.DataFrame(lines, columns=["machine", "look", "label", "precision", "case", "value", "reason"])
+    rows = pd.DataFrame(lines, columns=["machine", "look", "label", "key", "precision", "case", "value", "reason"])
     heads = {name: f"On {shown.describe(name)}" for name in shown.machines}
     rows["group"] = rows["machine"].map({PAPER: f"As published: {reference(paper)}"} | heads)
     order = {place: number for number, place in enumerate([PAPER, *shown.machines])}
     rows = rows.assign(place=rows["machine"].map(order)).sort_values(["place", "look"], kind="stable")
     has_number = rows["value"].map(lambda value: value.text != "").astype(bool)
-    is_shown = has_number.groupby([rows[name] for name in LINE]).transform("any").astype(bool)
+    is_shown = has_number.groupby([rows[name] for name in (*LINE, "key")]).transform("any").astype(bool)
     words = (experiment.original or experiment).column_words() | experiment.column_words()
     there, missing = rows[is_shown], rows[~is_shown]
     marks = {reason: str(mark) for mark, reason in enumerate(filter(None, there["reason"].unique()), 1)}
@@ -160,7 +160,7 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
         label = _with_package(label_row(paper, row), row.package)
         for case in (experiment.original or experiment).case_names():
             if printed := paper.printed(experiment.name, case, row.name):
-                yield PAPER, "theirs", label, "", case, Value(group_thousands(printed.text)), ""
+                yield PAPER, "theirs", label, row.name, "", case, Value(group_thousands(printed.text)), ""
             if row.is_cpu:
                 continue
             base = paper.fastest(experiment.name, case, paper.cpu_rows)
@@ -169,7 +169,7 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
             made = published_speedup(paper, experiment.name, case, row.name)
             if text := f"{ratio.text}x" if ratio else format_speedup(made):
                 over = f"Speedup over fastest CPU ({', '.join(filter(None, [label, across]))})"
-                yield PAPER, "theirs speedup", over, "", case, Value(text), ""
+                yield PAPER, "theirs speedup", over, row.name, "", case, Value(text), ""
 
 
 def _with_package(label: str, package: str) -> str:
@@ -195,12 +195,15 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
     if cell.seconds and cell.expected_seconds:
         needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
         source = f"{format_number(over, 2)} times the {needs} that FLOP and bytes need here\n{source}"
-    label = _with_package(cell.label, cell.package)
-    yield cell.machine, "ours", label, cell.precision, cell.case, replace(time, source=source), "" if time.text else why
+    label, key = _with_package(cell.label, cell.package), cell.profile
+    if experiment.algorithms:
+        key = f"{key} {cell.algorithm}"
+    time = replace(time, source=source)
+    yield cell.machine, "ours", label, key, cell.precision, cell.case, time, "" if time.text else why
     if cell.seconds and not cell.is_cpu:
         ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
         over, why = f"Speedup over fastest CPU ({cell.label})", "" if ratio.text else cell.reason_speedup
-        yield cell.machine, "ours speedup", over, cell.precision, cell.case, replace(ratio, source=source), why
+        yield cell.machine, "ours speedup", over, key, cell.precision, cell.case, replace(ratio, source=source), why
 
 
 def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
@@ -220,11 +223,11 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
             found.append((cell, label, measured_value(there / cell.seconds, low, high, unit="x")))
     labels = {label for _, label, _ in found}
     over = f"Fastest here over the paper's {labels.pop() if len(labels) == 1 else 'fastest row'}"
-    yield from ((cell.machine, "ours speedup", over, FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
+    yield from ((cell.machine, "ours speedup", over, "", FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
     label = "Fastest here over its least time"
     for cell in rows_of(best[best["expected_seconds"] > 0]) if paper.rows and not experiment.original else ():
         ratio = Value(f"{format_number(cell.seconds / cell.expected_seconds, 2)}x")
-        yield cell.machine, "ours", label, FULL_PRECISION, cell.case, ratio, ""
+        yield cell.machine, "ours", label, "", FULL_PRECISION, cell.case, ratio, ""
 
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
@@ -383,7 +386,7 @@ def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
         lines.append((*place, f"{row.side} over {row.base_side}", case, _from_low_to_high(row)))
     made = pd.DataFrame(lines, columns=[*LINE, "column", "value"]).drop_duplicates([*LINE, "column"])
     made = made.sort_values("look", key=lambda looks: looks.isin(["ours", "ours speedup"]), kind="stable")
-    made = made.assign(label=made["label"].str[0].str.upper() + made["label"].str[1:])
+    made = made.assign(label=made["label"].str[0].str.upper() + made["label"].str[1:], key="")
     unit = f"{words_of_unit(experiment).capitalize()}; in" if experiment.unit == SECONDS else "In"
     caption = f"{unit} small type, the 95 % interval."
     columns = [case for case in words.values() if case in {*made["column"]}]
@@ -536,6 +539,7 @@ def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], titl
     """Return a table with a line for each case, under the title of its table, and a column for each machine."""
     places = [
         {"paper": paper.name, "experiment": name, "case": case, "label": words, "look": "ours",
+         "key": f"{paper.name} {name} {case}",
          "group": f"{experiment.title}{f', {reference(paper)}' * (len(shown.papers) > 1)}"}
         for paper in shown.papers.values()
         for name, experiment in paper.experiments.items()

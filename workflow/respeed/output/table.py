@@ -81,12 +81,12 @@ class Table:
 
 
 def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame of a Table from `rows`, in their order; each row has LINE, a `column` and a `value`.
+    """Return the frame of a Table from `rows`, in their order; each row has LINE, a `key`, a `column` and a `value`.
 
-    Fields for which there is no row are empty.
+    The key tells lines apart whose labels are the same. Fields for which there is no row are empty.
     """
-    frame = rows.set_index([*LINE, "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
-    return frame.map(lambda value: value if isinstance(value, Value) else Value())
+    frame = rows.set_index([*LINE, "key", "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
+    return frame.droplevel("key").map(lambda value: value if isinstance(value, Value) else Value())
 
 
 def with_fields(lines: pd.DataFrame, fields: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def to_latex(table: Table, stamp: str = "") -> str:
         ]
         field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / width:.3f}\linewidth}}"
         text += r"\addtocounter{table}{-1}" * bool(number)
-        text += pd.DataFrame(rows, columns=names).style.hide(axis="index").to_latex(
+        text += pd.DataFrame(rows).style.hide(axis="index").relabel_index(names, axis="columns").to_latex(
             environment="longtable",
             hrules=True,
             column_format=rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{width}}}{{{field}}}@{{}}",
