@@ -9,13 +9,26 @@ from hypothesis import strategies as st
 
 import respeed
 from respeed.analysis.build import make_tables
-from respeed.analysis.columns import FORMULA, TABLES, describe_tables, load_table, make_frame, rows_of, write_table
+from respeed.analysis.columns import (
+    FORMULA,
+    TABLES,
+    describe_tables,
+    load_table,
+    make_frame,
+    rows_of,
+    write_csv,
+    write_table,
+)
 from respeed.errors import UserError
 from respeed.paths import results_folder
 from respeed.text import printable
 from tests.conftest import ROOT
 from tests.derived import PAPERS, PROFILES
 from tests.made import write_machines
+
+
+def is_formula(text: str) -> bool:
+    return text.lstrip()[:1] in {*FORMULA, *"\uff1d\uff0b\uff0d\uff20"}
 
 
 def test_the_data_dictionary_says_what_is_declared() -> None:
@@ -26,6 +39,7 @@ def test_the_data_dictionary_says_what_is_declared() -> None:
 @settings(max_examples=15)  # each writes and reads a file
 @given(st.text(st.characters(codec="utf-8")), st.floats(allow_infinity=False), st.none() | st.integers(0, 10**9))
 @example("=1+1", 1.0, None)
+@example("\uff1d1+1", 1.0, None)  # a full-width sign, which a spreadsheet takes as well
 def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formula(
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, count: int | None
 ) -> None:
@@ -34,10 +48,15 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
     written = make_frame([row], "cells")
     write_table(written, "cells", folder)
     # A text that has the apostrophe of a guarded one loses it.
-    if not (text.startswith("'") and text[1:].lstrip().startswith(FORMULA)):
+    if not (text.startswith("'") and is_formula(text[1:])):
         pd.testing.assert_frame_equal(load_table("cells", folder), written.assign(label=[printable(text)]), rtol=1e-8)
     (label,) = pd.read_csv(folder / "cells.csv", dtype=str, keep_default_na=False)["label"]
-    assert not label.lstrip().startswith(FORMULA)
+    assert not is_formula(label)
+
+
+def test_no_heading_of_a_table_is_a_formula(tmp_path: Path) -> None:
+    write_csv(pd.DataFrame({"label": ["a"], '=HYPERLINK("http://x")': ["b"]}), tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == 'label,"\'=HYPERLINK(""http://x"")"\na,b\n'
 
 
 def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:

@@ -56,6 +56,8 @@ def test_what_is_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
         ("a\x1b[31m", "U+001B"), ("a\0", "U+0000"), ("a\nb", "U+000A (a line break)"), ("a\tb", "U+0009"),
         ("a\u202eb", "U+202E (RIGHT-TO-LEFT OVERRIDE)"), ("\u200f", "U+200F (RIGHT-TO-LEFT MARK)"),
         ("\u2066", "U+2066 (LEFT-TO-RIGHT ISOLATE)"), ("\u200b", "U+200B (ZERO WIDTH SPACE)"), ("\ud800", "U+D800"),
+        ("\u3164", "U+3164 (HANGUL FILLER)"), ("\u2800", "U+2800 (BRAILLE PATTERN BLANK)"),
+        ("a\u034f", "U+034F (COMBINING GRAPHEME JOINER)"), ("a\ufe0f", "U+FE0F (VARIATION SELECTOR-16)"),
         ("\ufffe", "U+FFFE"), ("\U0010ffff", "U+10FFFF"), ("\ue000", "U+E000"), ("\u2028", "U+2028 (LINE SEPARATOR)"),
         *((text, None) for text in ("PyTorch™ 2", "é, ß, 漢字", "µ ± 10 %", "no\u00a0break", "🚀", "a\u0301")),
     ],
