@@ -92,6 +92,18 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     assert one.sha256 == hashlib.sha256(ZIP.read_bytes()).hexdigest()
 
 
+def test_two_machines_keep_their_names_and_cannot_have_one(said: Said) -> None:
+    for name in ("one", "two"):
+        write_box(name)
+    export_records(ZIP, False)
+    shutil.rmtree("results")
+    with pytest.raises(UserError, match=r"has 2 machines \(one, two\), for one name; export one"):
+        import_records(ZIP, False, "lab")
+    with pytest.raises(UserError, match="give --as, for a machine that is new here, or --into"):
+        import_records(ZIP, False, "lab", "lab")
+    assert said(import_records, ZIP, False) == ["one: 3 new files", "two: 3 new files"]
+
+
 def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     write_box("me")
     export_records(ZIP, False)
