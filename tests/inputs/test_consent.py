@@ -11,7 +11,7 @@ import yaml
 
 from respeed.errors import UserError
 from respeed.inputs import config, consent
-from respeed.inputs.consent import find_programs, say_denied, why_denied
+from respeed.inputs.consent import find_consent, say_denied, why_denied
 from respeed.inputs.papers import PAPER_FILES
 from respeed.measure.turn import measure_turn
 from respeed.model import Case
@@ -57,7 +57,7 @@ def test_what_a_user_is_shown_allows_it_once_it_is_written_down(paper: Path) -> 
     *_, last = lines = say_denied("loops")
     assert lines[0] == "loops: its programs are not allowed to run"
     assert shown() == ["./multiply columns '{n}'", "./multiply rows '{n}'"]
-    said = re.fullmatch(r".* with 2 files in that folder, write in config.yaml: allow: \[(loops@[0-9a-f]{32})\]", last)
+    said = re.fullmatch(r".* and 2 files beside them, write in config.yaml: allow: \[(loops@[0-9a-f]{32})\]", last)
     assert "programs of loops are not allowed" in why_denied(first_case())
     for wrong in ("loops", "loops@0", f"other{said[1][5:]}"):
         allow(paper, wrong)
@@ -97,8 +97,8 @@ def test_no_letter_of_a_command_passes_for_another(paper: Path, word: str, seen:
 
 
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a command": (lambda paper: change(paper, "rows,", "away,"), "new command ./multiply away '{n}'"),
-    "a command less": (lambda paper: change(paper, "rows,", "columns,"), "a command is gone"),
+    "a command": (lambda paper: change(paper, "rows,", "away,"), "changed: ./multiply away '{n}'"),
+    "a command less": (lambda paper: change(paper, "rows,", "columns,"), "something is gone"),
     "a source": (lambda paper: (paper / "multiply.c").write_text("int main;"), "multiply.c"),
     "a file more": (lambda paper: (paper / "multiply").write_text("x"), "multiply"),
     "a file below": (lambda paper: ((paper / "a").mkdir(), (paper / "a/b.py").write_text("x")), "a/b.py"),
@@ -111,7 +111,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_has_changed_since_is_asked_for_anew(paper: Path, what: str) -> None:
     say_denied("loops")
-    allow(paper, find_programs("loops").consent)
+    allow(paper, find_consent("loops"))
     changing, said = CHANGES[what]
     changing(paper)
     assert say_denied("loops")[0].startswith("loops: its programs are not allowed to run, as they have changed: ")
@@ -129,4 +129,4 @@ def test_what_changes_during_a_run_is_not_run(paper: Path) -> None:
 def test_no_setting_and_no_snakemake_profile_allows_anything(paper: Path) -> None:
     why = r"^--config cannot set allow: list the papers whose programs may run in .*config.yaml$"
     with pytest.raises(UserError, match=why):
-        config.load_config(paper.parent / "config.yaml", {"allow": [find_programs("loops").consent]})
+        config.load_config(paper.parent / "config.yaml", {"allow": [find_consent("loops")]})

@@ -22,7 +22,7 @@ MIB = 2**20
 
 def imported() -> list[str]:
     """The files of machines that were imported."""
-    return [name for name in files("results/imported") if not name.endswith("imports.json")]
+    return [name for name in files("results/imported") if not name.endswith("imports.jsonl")]
 
 
 def members_of(data: bytes) -> dict[str, bytes]:

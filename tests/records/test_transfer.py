@@ -42,7 +42,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 def imported(machine: str = "box") -> dict[str, bytes]:
     """The files of a machine that was imported, as they would lie if it had been measured here."""
     home = f"results/imported/{machine}"
-    found = {name: data for name, data in files(home).items() if not name.endswith("imports.json")}
+    found = {name: data for name, data in files(home).items() if not name.endswith("imports.jsonl")}
     return {name.replace(home, "results/records/box"): data for name, data in found.items()}
 
 
@@ -72,7 +72,7 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     shutil.rmtree("results")
     write_box(rounds=3)
     ours = files()
-    with pytest.raises(UserError, match="box is the name of records that were measured here; import it with --as NAME"):
+    with pytest.raises(UserError, match="box is the name of records measured here; import it with --as NAME"):
         import_records(ZIP, False)
     assert files() == ours
     assert said(import_records, ZIP, False, "lab") == ["lab: 3 new files"]
@@ -113,7 +113,7 @@ def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: 
     with pytest.raises(UserError, match="me is the name of this machine; import it with --as NAME"):
         import_records(ZIP, False)
     import_records(ZIP, False, into="me")
-    assert {*files()} >= {"results/records/me/machine.json", "results/records/me/imports.json"}
+    assert {*files()} >= {"results/records/me/machine.json", "results/records/me/imports.jsonl"}
     import_records(ZIP, False, "guest")
     with pytest.raises(UserError, match="guest is the name of imported records; give this machine another"):
         check_same_machine("guest", False)
@@ -195,7 +195,7 @@ KILLED = """
 import itertools, os, signal
 from pathlib import Path
 from respeed.files import import_records
-left, replace = itertools.count(3, -1), os.replace
+left, replace = itertools.count(2, -1), os.replace
 os.replace = lambda *paths: replace(*paths) if next(left) else os.kill(os.getpid(), signal.SIGKILL)
 import_records(Path("records.zip"), False)
 """

@@ -18,18 +18,7 @@ PARTS = ("tables", "figures", "pdf")
 
 
 class Screen(io.TextIOWrapper):
-    """A standard stream on which what a terminal would obey, such as an escape sequence in a name, becomes letters.
-
-    Letters that the stream's encoding lacks become escapes too.
-    """
-
-    @classmethod
-    def over(cls, stream: Any) -> Any:
-        """Return this class's stream in the place of a standard `stream`; a stream without bytes stays as it is."""
-        if not isinstance(stream, io.TextIOWrapper):
-            return stream
-        encoding, is_by_line = stream.encoding, stream.line_buffering
-        return cls(stream.detach(), encoding, "backslashreplace", line_buffering=is_by_line)
+    """A standard stream on which what a terminal would obey, such as an escape sequence in a name, becomes letters."""
 
     def write(self, text: str) -> int:
         """Write a text; its line breaks and tabs stay, and a carriage return that is written alone."""
@@ -46,7 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
     """
     if arguments is None:
         interrupt_when_stopped()
-        sys.stdout, sys.stderr = Screen.over(sys.stdout), Screen.over(sys.stderr)
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            # Letters that the encoding lacks become escapes too.
+            screen = Screen(stream.buffer, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)
+            setattr(sys, name, screen)
     try:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")

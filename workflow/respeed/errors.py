@@ -2,18 +2,19 @@
 
 import difflib
 import errno
-import functools
 import heapq
+import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from respeed.text import clip, visible
 
 RESUMES = "the same command resumes the run"
 # An error of the disk is no fault of the case that was being measured.
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-# Names that are compared in full, of those that share most letters with a word: to compare all takes minutes, where a
-# stranger's file has hundreds of long names and as many mistakes.
+# Names that are compared in full, of those whose letters differ least from a word's: to compare all takes minutes,
+# where a stranger's file has hundreds of long names and as many mistakes.
 COMPARED = 5
 
 
@@ -48,21 +49,15 @@ def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[st
     if meant and word in meant:
         close = [name for name in meant[word] if name in names]
     else:
-        alike = heapq.nlargest(COMPARED, names, key=lambda name: _likeness(str(word), name))
+        alike = heapq.nsmallest(COMPARED, names, key=lambda name: len(_pairs(str(word)) ^ _pairs(name)))
         close = difflib.get_close_matches(clip(str(word), 80), alike, n=1, cutoff=0.6)
     guess = f" (did you mean {' or '.join(close)}?)" if close else ""
     return f"{guess}; there are: {', '.join(sorted(names)) or 'none'}"
 
 
-def _likeness(one: str, other: str) -> float:
-    """Return the share of letters, and of pairs of letters side by side, that two words have in common."""
-    mine, theirs = _letters(one), _letters(other)
-    return len(mine & theirs) / (len(mine) + len(theirs) or 1)
-
-
-@functools.lru_cache(maxsize=4096)
-def _letters(word: str) -> frozenset[str]:
-    return frozenset(word) | {word[place : place + 2] for place in range(len(word) - 1)}
+def _pairs(word: str) -> set[Any]:
+    """Return the letters of a word, and its pairs of letters side by side."""
+    return {*word, *itertools.pairwise(word)}
 
 
 def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:

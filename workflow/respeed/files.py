@@ -45,15 +45,15 @@ from respeed.paths import (
     records_folder,
     replacing,
     results_folder,
-    write_json,
     write_text,
 )
 from respeed.records import (
     DESCRIPTION,
     IMPORTS,
     MOST_BYTES,
-    SCHEMA,
+    Import,
     Record,
+    append_line,
     is_file_of_machine,
     known_hardware,
     machine_folder,
@@ -213,8 +213,7 @@ def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
             files[name] = read_bounded(home / name, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
-    lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items()]
-    return files, hashlib.sha256("".join(lines).encode()).hexdigest()
+    return files, hashlib.sha256(b"".join(files.values())).hexdigest()
 
 
 def _names_below(folder: Path) -> list[PurePosixPath]:
@@ -232,7 +231,7 @@ def _check_amount(path: Path, files: int, size: int) -> None:
 def _read_zip(path: Path) -> tuple[Files, str]:
     """Return the files of machines in a zip file, and its checksum."""
     packed = read_bounded(path, MAX_ZIP_BYTES)
-    most = max(LEAST_UNPACKED, MAX_UNPACKED * len(packed))
+    room = max(LEAST_UNPACKED, MAX_UNPACKED * len(packed))
     files = Files()
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
@@ -245,12 +244,10 @@ def _read_zip(path: Path) -> tuple[Files, str]:
                 if reason := _why_refused(info, name, files):
                     raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
                 with archive.open(info) as file:  # bounded here again: the size that it states may be a lie
-                    files[name] = file.read(MOST_BYTES + 1)
-                if len(files[name]) > MOST_BYTES:
-                    raise UserError(f"{path}: {name}: larger than {MOST_BYTES} bytes, which no record needs")
-                most -= len(files[name])
-                if most < 0:
-                    raise UserError(f"{path}: unpacks to over {MAX_UNPACKED} times its size, as no export does")
+                    files[name] = file.read(min(room, MOST_BYTES) + 1)
+                room -= len(files[name])
+                if room < 0 or len(files[name]) > MOST_BYTES:
+                    raise UserError(f"{path}: {name}: is larger than a record, or packed far smaller than by export")
     except _ZIP_ERRORS as error:
         raise UserError(f"{path}: is no whole zip file ({clip(str(error), 120)})") from None
     return files, hashlib.sha256(packed).hexdigest()
@@ -309,34 +306,26 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
 
 def _folder_for(machine: str, carried: Carried, path: Path, smoke: bool, name: str | None, into: str | None) -> Path:
     """Return the folder that a machine's files get here; raise UserError if its name belongs to another machine."""
+    here = check_name("machine", into or name or machine, str(path))
     there, this = recorded_machines(smoke), load_config().machine or machine_slug()
-    if into is not None:
-        if into not in {*there, this}:
+    folder, imports = machine_folder(here, smoke), read_imports(here, smoke)
+    if here not in {*there, this}:
+        if into:
             raise UserError(f"--into: no records of {into!r}{nearest(into, there)}")
-        _check_same(machine, carried, path, into, smoke)
-        return machine_folder(into, smoke)
-    name_here = check_name("machine", name or machine, str(path))
-    folder, imports = machine_folder(name_here, smoke), read_imports(name_here, smoke)
+        return imported_folder(smoke) / here
+    if reason := _difference(carried.hardware[machine], known_hardware(here, smoke) or describe_machine()):
+        raise UserError(f"{path}: is of another machine than {here} here ({reason}); import it with --as NAME")
     names = [source.parts[1:] for source in carried.files if source.parts[0] == machine]
     # The same file again completes an import that was stopped.
-    if carried.sha256 in {one.sha256 for one in imports} or all(folder.joinpath(*one).exists() for one in names):
+    is_again = any(one.sha256 == carried.sha256 for one in imports)
+    if into or is_again or all(folder.joinpath(*parts).exists() for parts in names):
         return folder
-    if name_here in {*there, this}:
-        _check_same(machine, carried, path, name_here, smoke)
-        whose = f"records of {imports[-1]}" if imports else "records that were measured here"
-        whose = whose if name_here in there else "this machine"
-        raise UserError(
-            f"{path}: {name_here} is the name of {whose}; import it with --as NAME, or, if you know that it is more of "
-            f"the same machine, with --into {name_here}"
-        )
-    return imported_folder(smoke) / name_here
-
-
-def _check_same(machine: str, carried: Carried, path: Path, known: str, smoke: bool) -> None:
-    """Raise UserError if a machine that was read from `path` is another one than the machine `known` here."""
-    here = known_hardware(known, smoke) or describe_machine()
-    if reason := _difference(carried.hardware[machine], here):
-        raise UserError(f"{path}: is of another machine than {known} here ({reason}); import it with --as NAME")
+    origin = f"of {imports[-1]}" if imports else "measured here"
+    whose = f"records {origin}" if here in there else "this machine"
+    raise UserError(
+        f"{path}: {here} is the name of {whose}; import it with --as NAME, or, if you know that it is more of the same "
+        f"machine, with --into {here}"
+    )
 
 
 def _write_import(folder: Path, files: Files, path: Path, sha256: str, smoke: bool) -> int:
@@ -349,14 +338,13 @@ def _write_import(folder: Path, files: Files, path: Path, sha256: str, smoke: bo
     for target, data in targets.items():
         if target not in new and target.read_bytes() != data:
             print(f"{target} has other contents, and stays; to replace it, delete it and import again")
-    imports = [one.model_dump() for one in read_imports(folder.name, smoke)]
-    if new and sha256 not in {one["sha256"] for one in imports}:
+    if new and sha256 not in {one.sha256 for one in read_imports(folder.name, smoke)}:
         now, names = (
             datetime.now(UTC).isoformat(timespec="seconds"),
             [str(target.relative_to(folder)) for target in new],
         )
-        imports.append({"file": path.resolve().name, "sha256": sha256, "imported": now, "records": names})
-        write_json(folder / IMPORTS, {"schema": SCHEMA, "imports": imports})
+        origin = {"file": path.resolve().name, "sha256": sha256, "imported": now, "records": names}
+        append_line(folder / IMPORTS, Import, origin)
     for target, data in new.items():
         with replacing(target) as file:
             file.write(data)

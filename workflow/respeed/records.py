@@ -6,7 +6,7 @@ only its current case. The machine's name is in the path alone. Lines hold facts
 ``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
 
 Records of other machines lie apart, in ``results/imported/<machine>``. There, and beside records of one's own that came
-home from elsewhere, ``imports.json`` says which records came from which file (`Import`).
+home from elsewhere, ``imports.jsonl`` says which records came from which file (`Import`).
 
 Anybody may have written a record that was imported, so the models bound every value: numbers, lengths of texts, counts,
 moments and digits.
@@ -33,15 +33,15 @@ from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded, read_text
-from respeed.model import Architecture
+from respeed.model import LARGEST, Architecture
 from respeed.paths import NAME, imported_folder, records_folder, write_json
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
-from respeed.text import clip, is_unprintable, printable, squeeze
+from respeed.text import clip, printable, squeeze
 
 # The version of the format. A file of another version cannot be used.
 SCHEMA = 6
 DESCRIPTION = "machine.json"
-IMPORTS = "imports.json"
+IMPORTS = "imports.jsonl"
 # The folder of a machine's records that do not count; no profile can have this name.
 SET_ASIDE = "_set-aside"
 # The path of a machine's file, relative to the folder of records: its description or a record.
@@ -59,10 +59,15 @@ MOST_FACTS = 4096
 # --- the lines
 
 
-def _check_printable(text: str) -> str:
-    if any(map(is_unprintable, text)):
-        raise ValueError("holds what cannot be printed")
-    return text
+def _one_line(text: str) -> str:
+    """Return a text as it can be shown: with runs of spaces it could look like several lines."""
+    return clip(squeeze(printable(text)), MOST_LETTERS)
+
+
+def _check_size(value: Any) -> Any:
+    if isinstance(value, int | float) and abs(value) > LARGEST:
+        raise ValueError("is no size of anything")
+    return value
 
 
 def _work(value: float) -> float:
@@ -71,19 +76,15 @@ def _work(value: float) -> float:
     return value
 
 
-Few = Field(max_length=MOST_FACTS)
-Word = Annotated[str, Field(max_length=MOST_LETTERS), AfterValidator(_check_printable)]
-# A text that is shown as it is: with runs of spaces it could look like several lines.
-Line = Annotated[Word, AfterValidator(squeeze)]
+Line = Annotated[str, AfterValidator(_one_line)]
 Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
 Reason = Annotated[Line, Field(pattern=r"\S")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{7,40}(\+changes)?|unknown)$")]
 # A parameter of a case; only an outside program's, which is its entry in a paper's table, has parts.
-Number = Annotated[float, Field(ge=-1e30, le=1e30)] | Annotated[int, Field(ge=-(10**30), le=10**30)]
-Words = Annotated[list[Word], Few]
-Parameter = bool | Number | Word
-Program = dict[Word, Parameter | Words | Annotated[dict[Word, Words], Few]]
-Parameters = Annotated[dict[Word, Parameter | Annotated[Program, Few]], Few]
+Word = Annotated[str, Field(max_length=MOST_LETTERS)]
+Parameter = Annotated[bool | int | float | Word, AfterValidator(_check_size)]
+Program = dict[Word, Parameter | list[Word] | dict[Word, list[Word]]]
+Parameters = dict[Word, Parameter | Program]
 # In UTC, in this millennium and to the second, because moments are compared as text.
 Moment = Annotated[
     str,
@@ -100,6 +101,15 @@ class Facts(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
+    @model_validator(mode="after")
+    def _has_few(self) -> Self:
+        for name, value in vars(self).items():
+            if isinstance(value, list | tuple | dict) and len(value) > MOST_FACTS:
+                raise PydanticCustomError(
+                    "many", "{name} has more than {most} values", {"name": name, "most": MOST_FACTS}
+                )
+        return self
+
 
 class _Version(Facts):
     """What every file begins with."""
@@ -112,9 +122,9 @@ class Machine(Facts):
 
     cpu: Line
     usable_cores: Whole
-    cpu_flags: Annotated[list[Line], Few]
+    cpu_flags: list[Line]
     memory_bytes: Whole
-    accelerators: Annotated[list[Line], Few]
+    accelerators: list[Line]
     architecture: Line
     system: Line
     blas: Line
@@ -124,14 +134,14 @@ class Machine(Facts):
     frequency_governor: Line | None
     accelerator_driver: Line | None
     host: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None = None
-    core_cpus: Annotated[list[Annotated[list[Count], Few]], Few] | None
+    core_cpus: list[list[Count]] | None
 
 
 class Description(Facts):
     """The hardware of a machine, and the reason for each profile that the machine cannot run."""
 
     hardware: Machine
-    not_measurable: Annotated[dict[Line, Reason], Few]
+    not_measurable: dict[Line, Reason]
 
 
 class Row(Facts):
@@ -145,7 +155,7 @@ class Row(Facts):
     device: Line
     precision: Line
     threads: Whole | Literal["all"]
-    cpus: Line | Annotated[list[Count], Few] | None = None
+    cpus: Line | list[Count] | None = None
     ladder: bool = False
 
     @property
@@ -190,18 +200,18 @@ class Start(Facts):
     profile: Row
     threads: Whole
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-    timing: Annotated[dict[Line, float], Few]
+    timing: dict[Line, float]
     started: Moment
     machine: Machine
     commit: Commit
     start_seconds: Seconds = 0.0
     backend: Backend | None = None
     accelerator: Accelerator | None = None
-    versions: Annotated[dict[Line, Line], Few] = {}
-    libraries: Annotated[list[Library], Few] = []
-    environment: Annotated[dict[Line, Line], Few] = {}
-    energy: Annotated[dict[Line, Line | None], Few] = {}  # the reason, if no counter of energy can be read
-    ceilings: Annotated[dict[Line, Rate], Few] = {}
+    versions: dict[Line, Line] = {}
+    libraries: list[Library] = []
+    environment: dict[Line, Line] = {}
+    energy: dict[Line, Line | None] = {}  # the reason, if no counter of energy can be read
+    ceilings: dict[Line, Rate] = {}
 
 
 class Result(Facts):
@@ -226,8 +236,8 @@ class Result(Facts):
     flops: Work | None = None
     traffic_bytes: Work | None = None
     # How often each part counts in a step.
-    parts: Annotated[dict[Line, Annotated[float, Field(ge=0, le=1e24)]], Few] = {}
-    errors: Annotated[dict[Line, NonNegativeFloat | None], Few] = {}
+    parts: dict[Line, Annotated[float, Field(ge=0, le=1e24)]] = {}
+    errors: dict[Line, NonNegativeFloat | None] = {}
     warmup: Warmup | None = None
     blocks: tuple[Block, ...] = ()
     wall_seconds: Seconds = 0.0
@@ -235,7 +245,7 @@ class Result(Facts):
     together: bool = False
     graphs: Line | None = None
     # Mean iterations for an example, in each part of a step that iterates until all examples are done.
-    iterations: Annotated[dict[Line, Annotated[float, Field(ge=1, le=1e9)]], Few] | None = None
+    iterations: dict[Line, Annotated[float, Field(ge=1, le=1e9)]] | None = None
 
     @property
     def key(self) -> str:
@@ -277,15 +287,9 @@ class Import(Facts):
         return f"{self.file}, imported {self.imported[:10]}, sha256 {self.sha256[:12]}"
 
 
-class Imports(Facts):
-    """All imports of a machine, in order of time."""
-
-    imports: tuple[Import, ...]
-
-
 def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return the key of a case. Tables that ask for the same key share its measurements."""
-    return json.dumps([workload, _plain_texts(dict(parameters))], sort_keys=True)
+    return json.dumps([workload, dict(parameters)], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -380,7 +384,9 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     UserError
         The system refuses to write the line. The record is then unchanged.
     """
-    text = json.dumps(_plain_texts({"schema": SCHEMA, **line} if model is Start else line), allow_nan=False)
+    said = {"schema": SCHEMA, **line} if model is Start else dict(line)
+    # Half a letter, as of a file's name in another encoding, could not be read again.
+    text = json.dumps(said, allow_nan=False, ensure_ascii=False).encode(errors="replace").decode()
     try:
         facts = _parse(model, text, str(path))
     except UserError as error:
@@ -407,7 +413,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
     """Write the description of a machine, if it differs from the one in the file."""
     path = machine_folder(machine, smoke) / DESCRIPTION
-    description = _plain_texts({"schema": SCHEMA, **data})
+    description = {"schema": SCHEMA, **data}
     if read_description(machine, smoke) != _parse(Description, json.dumps(description), str(path)):
         write_json(path, description)
 
@@ -418,7 +424,7 @@ def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> Non
 def _parse(model: type[Model], text: str, where: str) -> Model:
     """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
     try:
-        if model is not Result and (schema := _Version.model_validate_json(text).number) != SCHEMA:
+        if model in (Start, Description) and (schema := _Version.model_validate_json(text).number) != SCHEMA:
             raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
         return model.model_validate_json(text)
     except ValidationError as error:
@@ -427,24 +433,6 @@ def _parse(model: type[Model], text: str, where: str) -> Model:
             raise UserError(f"{where}: is damaged ({first['msg']})") from None
         field = clip(".".join(map(str, first["loc"])), 200)
         raise UserError(": ".join(filter(None, (where, field, first["msg"])))) from None
-
-
-# Every record has the same keys and names.
-@functools.lru_cache(maxsize=4096)
-def _plain_text(text: str) -> str:
-    """Return the text as records store it: printable, on one line, not too long."""
-    return clip(printable(text), MOST_LETTERS)
-
-
-def _plain_texts(data: Any) -> Any:
-    """Return the data with all texts as records store them: printable, on one line, not too long."""
-    if isinstance(data, str):
-        return _plain_text(data)
-    if isinstance(data, dict):
-        return {_plain_text(key): _plain_texts(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain_texts(value) for value in data]
-    return data
 
 
 def is_file_of_machine(path: PurePath) -> bool:
@@ -540,7 +528,8 @@ def is_imported(machine: str, smoke: bool) -> bool:
 def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
     path = machine_folder(machine, smoke) / IMPORTS
-    return _parse(Imports, read_text(path, MOST_BYTES), str(path)).imports if path.exists() else ()
+    lines = read_text(path, MOST_BYTES).split("\n")[:-1] if path.exists() else []
+    return tuple(_parse(Import, line, str(path)) for line in lines)
 
 
 def record_paths(smoke: bool, machine: str) -> list[Path]:

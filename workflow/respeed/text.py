@@ -52,9 +52,8 @@ def escape_unprintable(text: str, keep: str = "") -> str:
     r"""Return the text with Python's escapes for characters that cannot be printed (\x1b, \u202e), except `keep`."""
     if text.isascii() and text.isprintable():
         return text
-    escaped = (char.encode("unicode_escape").decode() for char in text)
     return "".join(
-        code if is_unprintable(char) and char not in keep else char for char, code in zip(text, escaped, strict=True)
+        char if char in keep or not is_unprintable(char) else char.encode("unicode_escape").decode() for char in text
     )
 
 

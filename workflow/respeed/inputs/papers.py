@@ -10,7 +10,7 @@ import csv
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -55,10 +55,6 @@ def _read(name: str, path: Path) -> Paper:
             found = [*_case_mistakes(measured[title])]
         wrong |= {title} if found else set()
         mistakes += found
-    labels = [
-        ", ".join([row.label, row.package, row.algorithm, row.device, row.precision]) for row in paper.rows.values()
-    ]
-    mistakes += _alike("rows", labels)
     paper = replace(paper, experiments=measured)
     for claim in paper.claims.values():
         mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
@@ -132,7 +128,6 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
             yield f"{where}: the case {case!r} has the name of the sum of all cases; give it another one"
         if table.algorithms and all(one.cases and case not in one.cases for one in table.algorithms.values()):
             yield f"{where}: no algorithm has the case {case!r}; leave it out, or name it in one of them"
-    yield from _alike(f"{where}.algorithms", [one.label for one in table.algorithms.values()])
     if table.repeats and (table.examples or table.unit.counted == "examples"):
         yield f"{where}: leave repeats out: the table counts examples, which give the number of steps"
     if table.total and table.unit.counted:
@@ -159,13 +154,6 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
         keys = {key for name in programs for key in _kinds(table, name)[1]}
         for key in table.protocol:
             yield from unknown(f"{where}.protocol: unknown key", key, keys)
-
-
-def _alike(where: str, labels: Iterable[str]) -> Iterator[str]:
-    """Yield a mistake for each label that several lines of a table would have."""
-    for label, times in Counter(labels).items():
-        if times > 1:
-            yield f"{where}: {times} have the label {label!r}; give each its own, or nobody can tell them apart"
 
 
 def _case_mistakes(table: Experiment) -> Iterator[str]:
