@@ -57,7 +57,9 @@ def test_what_a_user_is_shown_allows_it_once_it_is_written_down(paper: Path) -> 
     *_, last = lines = say_denied("loops")
     assert lines[0] == "loops: its programs are not allowed to run"
     assert shown() == ["./multiply columns '{n}'", "./multiply rows '{n}'"]
-    said = re.fullmatch(r".* and 2 files beside them, write in config.yaml: allow: \[(loops@[0-9a-f]{32})\]", last)
+    said = re.fullmatch(
+        r".* and the 4 files of that folder, write in config.yaml: allow: \[(loops@[0-9a-f]{32})\]", last
+    )
     assert "programs of loops are not allowed" in why_denied(first_case())
     for wrong in ("loops", "loops@0", f"other{said[1][5:]}"):
         allow(paper, wrong)
@@ -98,7 +100,7 @@ def test_no_letter_of_a_command_passes_for_another(paper: Path, word: str, seen:
 
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a command": (lambda paper: change(paper, "rows,", "away,"), "changed: ./multiply away '{n}'"),
-    "a command less": (lambda paper: change(paper, "rows,", "columns,"), "something is gone"),
+    "a command less": (lambda paper: change(paper, "rows,", "columns,"), "changed: paper.yaml"),
     "a source": (lambda paper: (paper / "multiply.c").write_text("int main;"), "multiply.c"),
     "a file more": (lambda paper: (paper / "multiply").write_text("x"), "multiply"),
     "a file below": (lambda paper: ((paper / "a").mkdir(), (paper / "a/b.py").write_text("x")), "a/b.py"),

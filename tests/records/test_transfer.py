@@ -17,7 +17,7 @@ from respeed.cli import main
 from respeed.errors import UserError
 from respeed.files import export_records, import_records
 from respeed.paths import hold_folder
-from respeed.records import read_imports, record_paths
+from respeed.records import read_imports, read_records, record_paths
 from respeed.schedule.rows import check_same_machine
 from tests.made import description
 from tests.records.conftest import files, write_box
@@ -72,13 +72,13 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     shutil.rmtree("results")
     write_box(rounds=3)
     ours = files()
-    with pytest.raises(UserError, match="box is the name of records measured here; import it with --as NAME"):
+    with pytest.raises(UserError, match="box is the name of a machine that is measured here; import it with --as NAME"):
         import_records(ZIP, False)
     assert files() == ours
     assert said(import_records, ZIP, False, "lab") == ["lab: 3 new files"]
     assert imported("lab") == theirs
     export_records(Path("ours.zip"), False)
-    with pytest.raises(UserError, match=r"lab is the name of records of records.zip, imported 20.*--into lab"):
+    with pytest.raises(UserError, match=r"lab is the name of records.zip, imported 20.*--into lab"):
         import_records(Path("ours.zip"), False, "lab")
     assert said(import_records, Path("ours.zip"), False, None, "lab") == [
         "results/imported/lab/machine.json has other contents, and stays; to replace it, delete it and import again",
@@ -86,10 +86,12 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     ]
     assert imported("lab") == ours | theirs
     assert [one.file for one in read_imports("lab", False)] == ["records.zip", "ours.zip"]
+    assert not read_imports("box", False)
     import_records(ZIP, False, into="box")  # the user's own, from another place
     (one,) = read_imports("box", False)
-    assert {f"results/records/box/{name}" for name in one.records} == theirs.keys() - ours.keys()
+    assert imported().keys() == theirs.keys() - ours.keys()
     assert one.sha256 == hashlib.sha256(ZIP.read_bytes()).hexdigest()
+    assert len(read_records(False, "box")) == len(ours | theirs) - 1
 
 
 def test_two_machines_keep_their_names_and_cannot_have_one(said: Said) -> None:
@@ -109,11 +111,13 @@ def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: 
     export_records(ZIP, False)
     shutil.rmtree("results")
     monkeypatch.setattr("respeed.files.machine_slug", lambda: "me")
-    monkeypatch.setattr("respeed.files.describe_machine", lambda: description()["hardware"])
-    with pytest.raises(UserError, match="me is the name of this machine; import it with --as NAME"):
+    for module in ("files", "schedule.rows"):
+        monkeypatch.setattr(f"respeed.{module}.describe_machine", lambda: description()["hardware"])
+    with pytest.raises(UserError, match="me is the name of a machine that is measured here; import it with --as NAME"):
         import_records(ZIP, False)
     import_records(ZIP, False, into="me")
-    assert {*files()} >= {"results/records/me/machine.json", "results/records/me/imports.jsonl"}
+    assert {*files()} >= {"results/imported/me/machine.json", "results/imported/me/imports.jsonl"}
+    check_same_machine("me", False)
     import_records(ZIP, False, "guest")
     with pytest.raises(UserError, match="guest is the name of imported records; give this machine another"):
         check_same_machine("guest", False)
@@ -212,8 +216,7 @@ def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_comple
     assert found.items() <= whole.items()
     import_records(ZIP, False)
     assert {name: data for name, data in imported().items() if not name.endswith(".part")} == whole
-    (one,) = read_imports("box", False)
-    assert len(one.records) == 4
+    assert len(read_imports("box", False)) == 1
 
 
 def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:
@@ -221,6 +224,6 @@ def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:
     export_records(ZIP, False)
     lock = hold_folder(False)
     with pytest.raises(UserError, match="results: another run is at work in this folder"):
-        import_records(ZIP, False)
+        import_records(ZIP, False, "lab")
     os.close(lock)
-    import_records(ZIP, False)
+    import_records(ZIP, False, "lab")

@@ -112,7 +112,7 @@ def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch
     here = HARDWARE | {"host": "7f3a" * 4}
     monkeypatch.setattr(rows, "describe_machine", lambda: here)
     check_same_machine("box", False)  # nothing is known of it yet
-    write_lines(*make_lines(hardware=HARDWARE | {"memory_bytes": 2**34 + 2**24}))
+    write_lines(*make_lines(hardware=here | {"memory_bytes": 2**34 + 2**24}))
     check_same_machine("box", False)
     here |= {"memory_bytes": 2**35}
     for _ in range(2):
@@ -122,7 +122,7 @@ def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch
             "results/records/box was measured on another machine (memory, 16.0 GiB, not 32.0 GiB); give this one a "
             "name: --config machine=NAME"
         )
-        write_description("box", False, description(memory_bytes=2**34))
+        write_description("box", False, description(memory_bytes=2**34, host="7f3a" * 4))
 
 
 # A device is tried once.

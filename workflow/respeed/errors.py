@@ -5,7 +5,7 @@ import errno
 import heapq
 import itertools
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from respeed.text import clip, visible
@@ -40,19 +40,14 @@ class ProgramFailed(Exception):
     """An outside program that did not end as it should, or did not print its time; the text is the reason."""
 
 
-def nearest(word: str, allowed: Iterable[str], meant: Mapping[str, Collection[str]] | None = None) -> str:
-    """Return the end of an error line about an unknown name: the nearest allowed name, and all allowed names.
-
-    `meant` lists, by word, the names to suggest for a word that happens to resemble other names.
-    """
-    names = [str(name) for name in allowed]
-    if meant and word in meant:
-        close = [name for name in meant[word] if name in names]
-    else:
-        alike = heapq.nsmallest(COMPARED, names, key=lambda name: len(_pairs(str(word)) ^ _pairs(name)))
-        close = difflib.get_close_matches(clip(str(word), 80), alike, n=1, cutoff=0.6)
-    guess = f" (did you mean {' or '.join(close)}?)" if close else ""
-    return f"{guess}; there are: {', '.join(sorted(names)) or 'none'}"
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """Return the end of an error line about an unknown name: the nearest allowed name, and all allowed names."""
+    names = sorted(map(str, allowed))
+    pairs = _pairs(str(word))
+    alike = heapq.nsmallest(COMPARED, names, key=lambda name: len(pairs ^ _pairs(name)))
+    close = difflib.get_close_matches(clip(str(word), 80), alike, n=1)
+    guess = f" (did you mean {close[0]}?)" if close else ""
+    return f"{guess}; there are: {', '.join(names) or 'none'}"
 
 
 def _pairs(word: str) -> set[Any]:

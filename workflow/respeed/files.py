@@ -29,7 +29,7 @@ from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheet
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
-from respeed.machine import HOST, describe_machine, difference, machine_slug
+from respeed.machine import describe_machine, difference, machine_slug
 from respeed.paths import (
     BACKENDS,
     HARDWARE,
@@ -55,8 +55,8 @@ from respeed.records import (
     Record,
     append_line,
     is_file_of_machine,
+    is_imported,
     known_hardware,
-    machine_folder,
     parse_file,
     read_imports,
     recorded_machines,
@@ -92,11 +92,11 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     there = recorded_machines(smoke)
     if machine and machine not in there:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
-    home = machine_folder(machine, smoke) if machine else records_folder(smoke)
+    home = imported_folder(smoke) / machine if machine and is_imported(machine, smoke) else records_folder(smoke)
     carried = read_carried(home, smoke) if home.is_dir() else Carried({}, {}, [])
     for line in carried.mistakes:
         print(f"respeed: left out: {line}", file=sys.stderr)
-    files = carried.files
+    files = {path: data for path, data in carried.files.items() if machine in (None, path.parts[0])}
     if not files:
         raise UserError(f"{home}: {NO_RECORDS}")
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
@@ -170,7 +170,7 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
         try:
             contents, mistakes = parse_file(name, data, smoke, where)
             facts = contents.hardware.model_dump()
-            if reason := _difference(facts, carried.hardware.setdefault(machine, facts)):
+            if reason := difference(facts, carried.hardware.setdefault(machine, facts)):
                 mistakes.append(f"{where}: is of another machine than other files of {machine} ({reason})")
             if isinstance(contents, Record) and contents.start.started > latest:
                 mistakes.append(f"{where}: began at {contents.start.started}, which is still to come")
@@ -180,12 +180,6 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
             carried.files[name] = data
         carried.mistakes.extend(mistakes)
     return carried
-
-
-def _difference(there: dict[str, Any], here: dict[str, Any]) -> str | None:
-    """Return how two machines differ (see `difference`); a host that is not known is another than one that is."""
-    hosts = [facts.get(HOST) or "unknown" for facts in (there, here)]
-    return difference({**there, HOST: hosts[0]}, {**here, HOST: hosts[1]})
 
 
 def _all_mistakes(carried: Carried, path: Path) -> list[str]:
@@ -295,63 +289,60 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         if (name or into) and len(carried.hardware) > 1:
             machines = ", ".join(carried.hardware)
             raise UserError(f"{path}: has {len(carried.hardware)} machines ({machines}), for one name; export one")
-        folders = {machine: _folder_for(machine, carried, path, smoke, name, into) for machine in carried.hardware}
-        news = 0
-        for machine, folder in folders.items():
-            files = {source: data for source, data in carried.files.items() if source.parts[0] == machine}
-            news += _write_import(folder, files, path, carried.sha256, smoke)
-    if news:
+        names = {machine: _name_here(machine, carried, path, smoke, name, into) for machine in carried.hardware}
+        new = [_write_import(machine, here, carried, path, smoke) for machine, here in names.items()]
+    if any(new):
         print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
-def _folder_for(machine: str, carried: Carried, path: Path, smoke: bool, name: str | None, into: str | None) -> Path:
-    """Return the folder that a machine's files get here; raise UserError if its name belongs to another machine."""
+def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: str | None, into: str | None) -> str:
+    """Return the name that a machine gets here; raise UserError if it may not have that name."""
     here = check_name("machine", into or name or machine, str(path))
     there, this = recorded_machines(smoke), load_config().machine or machine_slug()
-    folder, imports = machine_folder(here, smoke), read_imports(here, smoke)
+    imports = read_imports(here, smoke)
     if here not in {*there, this}:
         if into:
             raise UserError(f"--into: no records of {into!r}{nearest(into, there)}")
-        return imported_folder(smoke) / here
-    if reason := _difference(carried.hardware[machine], known_hardware(here, smoke) or describe_machine()):
+        return here
+    if reason := difference(carried.hardware[machine], known_hardware(here, smoke) or describe_machine()):
         raise UserError(f"{path}: is of another machine than {here} here ({reason}); import it with --as NAME")
-    names = [source.parts[1:] for source in carried.files if source.parts[0] == machine]
+    if here == this and into:  # now it is no machine of others alone
+        (records_folder(smoke) / this).mkdir(parents=True, exist_ok=True)
     # The same file again completes an import that was stopped.
-    is_again = any(one.sha256 == carried.sha256 for one in imports)
-    if into or is_again or all(folder.joinpath(*parts).exists() for parts in names):
-        return folder
-    origin = f"of {imports[-1]}" if imports else "measured here"
-    whose = f"records {origin}" if here in there else "this machine"
+    if into or any(known.sha256 == carried.sha256 for known in imports):
+        return here
+    whose = imports[-1] if imports else "a machine that is measured here"
     raise UserError(
         f"{path}: {here} is the name of {whose}; import it with --as NAME, or, if you know that it is more of the same "
         f"machine, with --into {here}"
     )
 
 
-def _write_import(folder: Path, files: Files, path: Path, sha256: str, smoke: bool) -> int:
-    """Write the files of one machine that its folder does not have yet, and before them where they came from.
-
-    Return how many files were written.
-    """
-    targets = {folder.joinpath(*source.parts[1:]): data for source, data in files.items()}
-    new = {target: data for target, data in targets.items() if not os.path.lexists(target)}
-    for target, data in targets.items():
-        if target not in new and target.read_bytes() != data:
-            print(f"{target} has other contents, and stays; to replace it, delete it and import again")
-    if new and sha256 not in {one.sha256 for one in read_imports(folder.name, smoke)}:
-        now, names = (
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            [str(target.relative_to(folder)) for target in new],
+def _write_import(machine: str, here: str, carried: Carried, path: Path, smoke: bool) -> int:
+    """Write the files of a machine that are not here yet, and before them where they came from; return their number."""
+    own, imported = records_folder(smoke) / here, imported_folder(smoke) / here
+    new, known = dict[Path, bytes](), 0
+    for source, data in carried.files.items():
+        if source.parts[0] != machine:
+            continue
+        places = [folder.joinpath(*source.parts[1:]) for folder in (own, imported)]
+        there = [place for place in places if os.path.lexists(place)]
+        if not there:
+            new[places[-1]] = data
+        elif there[0].read_bytes() != data:
+            print(f"{there[0]} has other contents, and stays; to replace it, delete it and import again")
+        known += bool(there)
+    if new and carried.sha256 not in {known.sha256 for known in read_imports(here, smoke)}:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        append_line(
+            imported / IMPORTS, Import, {"file": path.resolve().name, "sha256": carried.sha256, "imported": now}
         )
-        origin = {"file": path.resolve().name, "sha256": sha256, "imported": now, "records": names}
-        append_line(folder / IMPORTS, Import, origin)
     for target, data in new.items():
         with replacing(target) as file:
             file.write(data)
-    known = len(targets) - len(new)
     news = counted(len(new), "new file") if new else "nothing new"
     olds = f"; {counted(known, 'file')} were here already" if known else ""
-    print(f"{folder.name}: {news}{olds}")
+    print(f"{here}: {news}{olds}")
     return len(new)
 
 

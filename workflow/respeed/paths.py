@@ -74,8 +74,8 @@ def imported_folder(smoke: bool) -> Path:
 # --- folders of the user's own
 
 
-def private_folder(name: str = "", home: Path | None = None) -> Path:
-    """Return the folder `name` in respeed's cache, or in another `home`; what lies there may be run.
+def private_folder(name: str = "") -> Path:
+    """Return the folder `name` in respeed's cache; what lies there may be run.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def private_folder(name: str = "", home: Path | None = None) -> Path:
     OSError
         The folder cannot be made.
     """
-    home = home or user_cache_path("respeed")
+    home = user_cache_path("respeed")
     home.parent.mkdir(parents=True, exist_ok=True)
     folder = home / name
     for path in dict.fromkeys((home, folder)):

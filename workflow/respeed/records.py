@@ -5,8 +5,7 @@ of the process. Every other line is a `Result`, appended as soon as its case is 
 only its current case. The machine's name is in the path alone. Lines hold facts; every statistic is derived later.
 ``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
 
-Records of other machines lie apart, in ``results/imported/<machine>``. There, and beside records of one's own that came
-home from elsewhere, ``imports.jsonl`` says which records came from which file (`Import`).
+Imported records lie apart, in ``results/imported/<machine>``, where ``imports.jsonl`` says from which files (`Import`).
 
 Anybody may have written a record that was imported, so the models bound every value: numbers, lengths of texts, counts,
 moments and digits.
@@ -34,7 +33,7 @@ from pydantic_core import PydanticCustomError
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture
-from respeed.paths import NAME, imported_folder, records_folder, write_json
+from respeed.paths import NAME, imported_folder, records_folder, write_text
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, printable, squeeze
 
@@ -275,12 +274,11 @@ class Result(Facts):
 
 
 class Import(Facts):
-    """An import: the name of the file or folder, its SHA-256, when it was imported, and the names of its records."""
+    """An import: the name of the file or folder, its SHA-256, and when it was imported."""
 
     file: Line
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     imported: Moment
-    records: list[Line]
 
     def __str__(self) -> str:
         """Return the import in words."""
@@ -384,9 +382,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     UserError
         The system refuses to write the line. The record is then unchanged.
     """
-    said = {"schema": SCHEMA, **line} if model is Start else dict(line)
-    # Half a letter, as of a file's name in another encoding, could not be read again.
-    text = json.dumps(said, allow_nan=False, ensure_ascii=False).encode(errors="replace").decode()
+    text = _as_json({"schema": SCHEMA, **line} if model is Start else line)
     try:
         facts = _parse(model, text, str(path))
     except UserError as error:
@@ -412,10 +408,16 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
 
 def write_description(machine: str, smoke: bool, data: Mapping[str, Any]) -> None:
     """Write the description of a machine, if it differs from the one in the file."""
-    path = machine_folder(machine, smoke) / DESCRIPTION
-    description = {"schema": SCHEMA, **data}
-    if read_description(machine, smoke) != _parse(Description, json.dumps(description), str(path)):
-        write_json(path, description)
+    path = records_folder(smoke) / machine / DESCRIPTION
+    text = _as_json({"schema": SCHEMA, **data}, indent=1)
+    if read_description(machine, smoke) != _parse(Description, text, str(path)):
+        write_text(path, f"{text}\n")
+
+
+def _as_json(data: Mapping[str, Any], indent: int | None = None) -> str:
+    """Return data as JSON; half a letter, as of a file's name in another encoding, could not be read again."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=False, indent=indent)
+    return text.encode(errors="replace").decode()
 
 
 # --- reading
@@ -513,35 +515,33 @@ def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
     return _read(path, smoke, now.st_ino, now.st_size, now.st_mtime_ns)
 
 
-def machine_folder(machine: str, smoke: bool) -> Path:
-    """Return the folder of a machine's records: among those that are measured here, unless it was imported."""
-    imported = imported_folder(smoke) / machine
-    own = records_folder(smoke) / machine
-    return imported if imported.is_dir() and not own.is_dir() else own
-
-
 def is_imported(machine: str, smoke: bool) -> bool:
-    """Return whether others have measured the machine, and its records were imported."""
-    return machine_folder(machine, smoke).parent == imported_folder(smoke)
+    """Return whether all records of the machine came from others."""
+    return (imported_folder(smoke) / machine).is_dir() and not (records_folder(smoke) / machine).is_dir()
 
 
 def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
-    path = machine_folder(machine, smoke) / IMPORTS
+    path = imported_folder(smoke) / machine / IMPORTS
     lines = read_text(path, MOST_BYTES).split("\n")[:-1] if path.exists() else []
     return tuple(_parse(Import, line, str(path)) for line in lines)
 
 
+def files_of_machine(smoke: bool, machine: str, pattern: str = "**/*.json*") -> list[Path]:
+    """Return a machine's files, or those that fit the pattern; those that were imported come last."""
+    homes = [folder(smoke) / machine for folder in (records_folder, imported_folder)]
+    return [path for home in homes for path in sorted(home.glob(pattern))]
+
+
 def record_paths(smoke: bool, machine: str) -> list[Path]:
-    """Return the paths of the records of a machine, in the order of their names."""
-    folder = machine_folder(machine, smoke)
-    return sorted(path for path in folder.glob("*/*.jsonl") if is_file_of_machine(path.relative_to(folder.parent)))
+    """Return the paths of the records of a machine."""
+    paths = files_of_machine(smoke, machine, "*/*.jsonl")
+    return [path for path in paths if is_file_of_machine(path.relative_to(path.parents[2]))]
 
 
 def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
     """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
-    folder = machine_folder(machine, smoke)
-    paths = sorted((folder / SET_ASIDE).glob("*/*.jsonl")) if aside else record_paths(smoke, machine)
+    paths = files_of_machine(smoke, machine, f"{SET_ASIDE}/*/*.jsonl") if aside else record_paths(smoke, machine)
     contents = (_read_or_skip(path, smoke) for path in paths)
     return in_order(record for record in contents if isinstance(record, Record))
 
@@ -553,7 +553,8 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 def read_description(machine: str, smoke: bool) -> Description | None:
     """Return the description of a machine; None if it has no usable one."""
-    description = _read_or_skip(machine_folder(machine, smoke) / DESCRIPTION, smoke)
+    paths = files_of_machine(smoke, machine, DESCRIPTION)
+    description = _read_or_skip(paths[0], smoke) if paths else None
     return description if isinstance(description, Description) else None
 
 

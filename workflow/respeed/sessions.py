@@ -7,10 +7,9 @@ import looks for records. Nothing is deleted.
 
 import math
 from collections.abc import Iterable
-from pathlib import Path
 
 from respeed.errors import UserError, cannot_write, nearest
-from respeed.records import SET_ASIDE, Record, in_order, machine_folder, read_records
+from respeed.records import SET_ASIDE, Record, in_order, read_records
 
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
@@ -47,17 +46,16 @@ def move_session(machine: str, smoke: bool, name: str, *, aside: bool) -> int:
     Raises UserError if the machine has no such session in use (or none set aside), or if a file cannot be moved. Files
     that were moved before such an error stay where they are, and the same call moves the others.
     """
-    home = machine_folder(machine, smoke)
-    source, target = (home, home / SET_ASIDE) if aside else (home / SET_ASIDE, home)
     sessions = {name_session(session): session for session in split_sessions(read_records(smoke, machine, not aside))}
     if name not in sessions:
         where = "in use" if aside else "set aside"
         raise UserError(f"sessions: no session of {machine} that is {where} began at {name!r}{nearest(name, sessions)}")
     for record in sessions[name]:
-        place = Path(record.profile, record.path.name)
+        home = record.path.parents[1] / SET_ASIDE if aside else record.path.parents[2]
+        target = home / record.profile / record.path.name
         try:
-            (target / place).parent.mkdir(parents=True, exist_ok=True)
-            (source / place).rename(target / place)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            record.path.rename(target)
         except OSError as error:
-            raise cannot_write(target / place, error) from None
+            raise cannot_write(target, error) from None
     return len(sessions[name])

@@ -67,14 +67,14 @@ def clip(text: str, most: int = MOST_LETTERS) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def first_sentences(text: str, enough: int = 200) -> str:
-    """Return the first sentences of a library's message: as many as fit in `enough` letters, but at least one.
+def first_sentences(text: str) -> str:
+    """Return the first sentences of a library's message: as many as fit in 200 letters, but at least one.
 
     A line break ends a sentence too.
     """
     sentences = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
     ends = accumulate(len(one) + 1 for one in sentences)
-    return clip(" ".join(sentences[: max(1, sum(end <= enough for end in ends))]))
+    return clip(" ".join(sentences[: max(1, sum(end <= 200 for end in ends))]))
 
 
 def first_line(error: BaseException) -> str:

@@ -1,12 +1,11 @@
 """Consent to run the programs that papers name: to every command, and to every file in the paper's folder.
 
-Nothing but `allow: [NAME@CHECKSUM]` in config.yaml lets a paper's programs run. The checksum is over what a user was
-shown: the commands of all cases, rows and presets, and the files that lie beside paper.yaml.
+Nothing but `allow: [NAME@CHECKSUM]` in config.yaml lets a paper's programs run. The checksum is over all files of the
+paper's folder: its paper.yaml has the commands of all cases, rows and presets, which a user is shown.
 """
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import os
 import shlex
@@ -22,8 +21,6 @@ from respeed.text import counted, join_words
 
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
-# The files that respeed reads itself, and runs nothing of.
-OWN_FILES = ("paper.yaml", "published.csv")
 
 
 def why_denied(case: Case) -> str | None:
@@ -36,10 +33,10 @@ def why_denied(case: Case) -> str | None:
 
 def say_denied(paper: str) -> list[str]:
     """Return lines about a paper whose programs may not run: what they would run, and how to allow it."""
-    consent = find_consent(paper)
-    commands, files = find_commands(paper), _find_files(paper)
+    consent, commands = find_consent(paper), find_commands(paper)
     if not commands or consent in _allowed():
         return []
+    files = _find_files(paper)
     # So that a later version can be compared with what was shown here.
     with contextlib.suppress(OSError, UserError):
         write_text(_shown_file(consent), "\n".join([*commands, *files]))
@@ -49,24 +46,19 @@ def say_denied(paper: str) -> list[str]:
         f"{paper}: its programs are not allowed to run{changed}",
         f"  commands ({from_here(PAPER_FILES.path(paper))}):",
         *(f"    {command}" for command in commands),
-        f"  if you trust them, and {counted(len(files), 'file')} beside them, write in config.yaml: allow: [{consent}]",
+        f"  if you trust them, and the {counted(len(files), 'file')} of that folder, write in config.yaml:",
+        f"    allow: [{consent}]",
     ]
 
 
 def find_consent(paper: str) -> str:
     """Return what config.yaml says to allow a paper's programs as they are now: NAME@CHECKSUM."""
-    said = "\n".join([*find_commands(paper), "", *_find_files(paper)])
+    said = "\n".join(_find_files(paper))
     return f"{paper}@{hashlib.sha256(said.encode()).hexdigest()[:DIGITS]}"
 
 
 def find_commands(paper: str) -> list[str]:
     """Return the commands of all cases on all kinds of rows, with names in place of the cases' numbers."""
-    now = PAPER_FILES.path(paper).stat()
-    return _find_commands(paper, now.st_ino, now.st_size, now.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=64)
-def _find_commands(paper: str, *_written: int) -> list[str]:
     commands = set[str]()
     for table in PAPER_FILES.load(paper).experiments.values():
         for case in (*table.cases, *table.smoke_cases):
@@ -79,19 +71,15 @@ def _find_commands(paper: str, *_written: int) -> list[str]:
 def _quote(word: str) -> str:
     """Return a word as a shell takes it, in which no letter can pass for another: beyond ASCII they are numbers."""
     numbered = word.encode("unicode_escape").decode().replace("'", "\\'")
-    return shlex.quote(word) if word.isascii() else f"$'{numbered}'"
+    return shlex.quote(word) if word.isascii() and word.isprintable() else f"$'{numbered}'"
 
 
 def _find_files(paper: str) -> list[str]:
     """Return a line for each file in the paper's folder: its name, and its SHA-256 or, of a link, where it leads."""
     folder = PAPER_FILES.path(paper).parent
     paths = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
-    names = [(_quote(path.relative_to(folder).as_posix()), path) for path in paths]
-    return [
-        f"{name} {checksum_of(path) if path.is_file() else os.readlink(path)}"
-        for name, path in names
-        if path.parent != folder or path.name not in OWN_FILES
-    ]
+    sums = [checksum_of(path) if path.is_file() else os.readlink(path) for path in paths]
+    return [f"{_quote(str(path.relative_to(folder)))} {found}" for path, found in zip(paths, sums, strict=True)]
 
 
 def _changes(paper: str, consent: str) -> list[str]:

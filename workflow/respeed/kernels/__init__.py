@@ -35,7 +35,7 @@ AT_MARK: Callable[[], None] | None = None
 def _folder_of_sources() -> str:
     sources = b"\0".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     name = f"kernels-{hashlib.sha256(sources).hexdigest()[:16]}"
-    return str(private_folder(name, Path(config.CACHE_DIR) if config.CACHE_DIR else None))
+    return str(private_folder(name))
 
 
 config.CACHE_DIR = _folder_of_sources()

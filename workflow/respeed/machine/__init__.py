@@ -96,11 +96,12 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
     """Return the first field in which two machines differ, with both values; None if they may be the same machine.
 
     An example is "memory, 15.6 GiB, not 23.4 GiB", in which the first value is that of `there`. A field that only one
-    of the machines has is not compared.
+    of the machines has is not compared, but for the host: one that is not known is another than one that is.
     """
     for field, name in FIELDS.items():
-        one, other = there.get(field), here.get(field)
-        if one is None or other is None:
+        one: Any = there.get(field)
+        other: Any = here.get(field)
+        if field != HOST and None in (one, other):
             continue
         is_alike = math.isclose(one, other, rel_tol=MEMORY_TOLERANCE) if field == "memory_bytes" else one == other
         if not is_alike:
@@ -114,4 +115,4 @@ def show_field(field: str, value: Any) -> str:
         return f"{value / 2**30:.1f} GiB"
     if isinstance(value, list):
         return ", ".join(value) or "none"
-    return str(value)
+    return "unknown" if value is None else str(value)

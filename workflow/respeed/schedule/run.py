@@ -20,7 +20,7 @@ from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
 from respeed.machine import describe_machine, machine_slug
 from respeed.model import Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
-from respeed.records import DESCRIPTION, machine_folder, record_paths, recorded_machines, write_description
+from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work, machines_shown, papers_shown, profiles_shown
@@ -152,16 +152,11 @@ class Run:
         that are shown, and the files about the shown papers, hardware profiles and machines.
         """
         shown = [name for name in recorded_machines(self.smoke) if {name, ALL} & {*self.show}]
-        others = [path for name in shown if name not in self.stamps for path in self._files_of(name)]
+        others = [path for name in shown if name not in self.stamps for path in files_of_machine(self.smoke, name)]
         files = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
         files += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
         there = sorted(os.path.relpath(path) for path in files if path.is_file())
         return [*self.stamps.values(), *sorted(map(str, others)), *there]
-
-    def _files_of(self, machine: str) -> list[Path]:
-        """Return the records of a machine, and its description."""
-        description = machine_folder(machine, self.smoke) / DESCRIPTION
-        return [*record_paths(self.smoke, machine), *([description] if description.exists() else [])]
 
     @property
     def front_page(self) -> dict[str, str]:
