@@ -17,7 +17,7 @@ from respeed.inputs.reader import from_here, read_yaml
 from respeed.machine.software import checksum_of
 from respeed.model import ARCHITECTURES, Case, command_of
 from respeed.paths import ROOT, private_folder, write_text
-from respeed.text import counted, join_words
+from respeed.text import join_words
 
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
@@ -36,18 +36,16 @@ def say_denied(paper: str) -> list[str]:
     consent, commands = find_consent(paper), find_commands(paper)
     if not commands or consent in _allowed():
         return []
-    files = _find_files(paper)
     # So that a later version can be compared with what was shown here.
     with contextlib.suppress(OSError, UserError):
-        write_text(_shown_file(consent), "\n".join([*commands, *files]))
+        write_text(_shown_file(consent), "\n".join([*commands, *_find_files(paper)]))
     before = [known for known in _allowed() if known.startswith(f"{paper}@")]
     changed = f", as they have changed: {join_words(_changes(paper, before[0]))}" if before else ""
     return [
         f"{paper}: its programs are not allowed to run{changed}",
         f"  commands ({from_here(PAPER_FILES.path(paper))}):",
         *(f"    {command}" for command in commands),
-        f"  if you trust them, and the {counted(len(files), 'file')} of that folder, write in config.yaml:",
-        f"    allow: [{consent}]",
+        f"  if you trust them and all files of that folder, write in config.yaml: allow: [{consent}]",
     ]
 
 
