@@ -59,31 +59,40 @@ def test_what_is_escaped_for_latex_reads_as_it_was(text: str) -> None:
     assert escape_latex("é ± – 漢\x1b") == "é ± – ?"  # what no font has
 
 
-def test_latex_is_a_long_table_a_part_under_one_number_and_fields_have_the_marks_of_notes() -> None:
+def test_latex_is_a_float_a_part_under_one_number_and_fields_have_the_marks_of_notes() -> None:
     table = table_of(seven(0.01))
     assert r"PyTorch, one core & 52.1 {\scriptsize ±0.1 \%} & –\textsuperscript{1} &" in to_latex(table)
     assert "| PyTorch, one core | 52.1 <sub>±0.1 %</sub> | –<sup>1</sup> |" in to_markdown(table)
-    text = to_latex(table_of(every_case(0.1), "matmul"))
-    parts = text.count(r"\begin{longtable}")
+    text = to_latex(table_of(every_case(0.1), "dbn"))
+    parts = text.count(r"\begin{table*}")
+    assert parts > 1
     assert (text.count(r"\addtocounter{table}{-1}"), text.count(r"\label")) == (parts - 1, 1)
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex here")
-def test_every_table_is_set_and_fits_its_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+def test_every_table_is_set_and_fits_its_page(columns: str, tmp_path: Path) -> None:
     records = [*every_case(0.11), *every_case(0.0021, **GPU)]
     hostile = saying("a_b %& $x^2$ \\input{x} [*] ~ # µ é")
     tables = {name: table_of(records, name) for name in PAPER.experiments} | {"hostile": hostile}
     for name, table in tables.items():
         (tmp_path / f"{name}.tex").write_text(to_latex(table, "No measurement: 5 %"), "utf-8")
-    inputs = [rf"\input{{{name}}}" for name in tables]
-    packages = r"\usepackage[T1]{fontenc}\usepackage{array,booktabs,longtable}"
-    document = [r"\documentclass[a4paper]{article}", packages, r"\begin{document}", *inputs, r"\end{document}"]
+    inputs = [rf"\input{{{name}}}\clearpage" for name in tables]
+    packages = r"\usepackage[T1]{fontenc}\usepackage{array,booktabs}"
+    document = [
+        rf"\documentclass[a4paper,{columns}]{{article}}",
+        packages,
+        r"\begin{document}",
+        *inputs,
+        r"\end{document}",
+    ]
     (tmp_path / "all.tex").write_text("\n".join(document), "utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt", (tmp_path / "all.log").read_text("utf-8", errors="replace"))
     assert all(float(points) <= 1 for points in wide), wide
+    assert "Float too large" not in (tmp_path / "all.log").read_text("utf-8", errors="replace")
 
 
 def render(text: str) -> str:

@@ -23,6 +23,8 @@ from respeed.text import Value, printable
 LINE = ["group", "look", "label"]
 # More columns of numbers than this are hard to read side by side.
 AT_MOST = 4
+# Lines of a table that fit a page of LaTeX, with its caption and notes.
+MOST_LINES = 40
 # For T1 fonts, in which all other special characters of ASCII print as they are.
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "$": r"\$", "#": r"\#", "&": r"\&", "_": r"\_",
@@ -164,29 +166,36 @@ def escape_markdown(text: str) -> str:
 
 
 def to_latex(table: Table, stamp: str = "") -> str:
-    r"""Return the table for \input: a longtable for each part, all under one number and label, and then the notes."""
+    r"""Return the table for \input, in one column or two: floats as wide as the page, under one number and label.
+
+    The notes are in the last float.
+    """
     above = rf"\textbf{{{escape_latex(stamp)}}} " * bool(stamp)
-    caption = f"{above}{escape_latex(table.title)}: {escape_latex(table.caption)}"
-    text = "% Needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}.\n{\\footnotesize\n"
-    for number, part in enumerate(part for part in table.parts if len(part)):
-        width, names = part.shape[1], [escape_latex(name) for name in (table.head, *part)]
-        rows = [
-            [escape_latex(label), *map(_latex_value, values)]
-            if values
-            else [rf"\rlap{{\itshape {escape_latex(label)}}}", *[""] * width]
-            for label, values in _lines_of(part)
-        ]
-        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / width:.3f}\linewidth}}"
-        text += r"\addtocounter{table}{-1}" * bool(number)
-        text += pd.DataFrame(rows).style.hide(axis="index").relabel_index(names, axis="columns").to_latex(
-            environment="longtable",
-            hrules=True,
-            column_format=rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{width}}}{{{field}}}@{{}}",
-            caption=f"{escape_latex(table.title)} (continued)" if number else caption,
-            label=None if number else table.label,
-        )  # fmt: skip
+    title = escape_latex(table.title)
+    caption = rf"{above}{title}: {escape_latex(table.caption)}}}\label{{{table.label}"
+    floats = []
+    for part in table.parts:
+        rows = [_latex_row(label, values, part.shape[1]) for label, values in _lines_of(part)]
+        # `relabel_index` fills in what stands in single braces.
+        names = [re.sub("([{}])", r"\1\1", escape_latex(name)) for name in (table.head, *part)]
+        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / part.shape[1]:.3f}\linewidth}}"
+        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{part.shape[1]}}}{{{field}}}@{{}}"
+        for first in range(0, len(rows), MOST_LINES):
+            style = pd.DataFrame(rows[first : first + MOST_LINES]).style.hide(axis="index")
+            tabular = style.relabel_index(names, axis="columns").to_latex(hrules=True, column_format=columns)
+            floats.append(f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\n{tabular}")
+            caption = f"{title} (continued)"
     notes = " ".join(f"{_latex_mark(note.mark)}{escape_latex(note.text)}" for note in table.notes)
-    return f"{text}\\noindent {notes}\\par}}\n"
+    body = "\\end{table*}\n\\addtocounter{table}{-1}\n".join(floats)
+    end = f"\\par\\smallskip\\noindent {notes}\n\\end{{table*}}\n" if floats else f"\\noindent {notes}\\par\n"
+    return f"% Needs \\usepackage[T1]{{fontenc}} and \\usepackage{{array,booktabs}}.\n{body}{end}"
+
+
+def _latex_row(label: str, values: Sequence[Value], width: int) -> list[str]:
+    """Return the fields of a line, or of a heading, which has no values."""
+    if values:
+        return [escape_latex(label), *map(_latex_value, values)]
+    return [rf"\rlap{{\itshape {escape_latex(label)}}}", *[""] * width]
 
 
 def _latex_value(value: Value) -> str:
