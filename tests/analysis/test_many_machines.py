@@ -11,6 +11,7 @@ from respeed.inputs.machines import Notes, Price
 from respeed.output import build_page, build_tables
 from respeed.paths import results_folder
 from respeed.records import write_description
+from respeed.schedule.work import Asked
 from tests.derived import PAPERS, PROFILES
 from tests.made import description, write_machines
 
@@ -21,8 +22,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machines")
     with contextlib.chdir(folder):
         write_machines(5, rounds=3)
-        build_tables(smoke=False, machine="box-01", papers=["raina2009"])
-        build_page(smoke=False, machine="box-01", papers=["raina2009"])
+        build_tables(Asked(smoke=False, machine="box-01", papers=["raina2009"]))
+        build_page(Asked(smoke=False, machine="box-01", papers=["raina2009"]))
     return folder / results_folder(smoke=False) / "tables"
 
 

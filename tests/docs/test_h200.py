@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from respeed.output import build_review, build_tables
+from respeed.schedule.work import Asked
 
 HERE = Path(__file__).parents[2] / "docs/h200"
 (MACHINE,) = (path for path in HERE.iterdir() if path.is_dir())
@@ -19,8 +20,8 @@ def build(folder: Path) -> str:
     """Let respeed make the reviewer's page of these records in this folder."""
     shutil.copytree(MACHINE, folder / "results/records" / MACHINE.name)
     with contextlib.chdir(folder):
-        build_tables(False, MACHINE.name, PAPERS)
-        return build_review(False, MACHINE.name, PAPERS).read_text("utf-8")
+        build_tables(Asked(False, MACHINE.name, PAPERS))
+        return build_review(Asked(False, MACHINE.name, PAPERS)).read_text("utf-8")
 
 
 def test_the_page_of_the_gpu_is_what_its_records_say(tmp_path: Path) -> None:

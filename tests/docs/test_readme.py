@@ -39,7 +39,9 @@ def right_codes(command: str) -> set[int]:
 
 def words_of(command: str, project: Project) -> list[str]:
     """Return the words of a command; A and B of README are the machines that have records."""
-    folders = project.folder.glob("results/[ir]*/*")  # of those that were measured here, and of those that were imported
+    folders = project.folder.glob(
+        "results/[ir]*/*"
+    )  # of those that were measured here, and of those that were imported
     machines = sorted(path.name for path in folders if path.parent.name in ("records", "imported") and path.is_dir())
     words = shlex.split(command.removeprefix("./run "))
     return [dict(zip("AB", machines, strict=False)).get(word, word) for word in words]

@@ -13,6 +13,7 @@ from respeed import figures
 from respeed.figures import build_figures
 from respeed.figures.charts import draw_chart
 from respeed.output import build_tables
+from respeed.schedule.work import Asked
 from tests.figures.machines import ALL, CPU, assert_legible, write_machine
 from tests.figures.test_charts import chosen
 
@@ -30,8 +31,8 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
     kept = dict[str, Figure]()
     monkeypatch.setattr(figures, "save_figure", lambda figure, path: kept.update({str(path): figure}))
     write_machine(profiles, **names, rounds=2)
-    build_tables(smoke=False)
-    build_figures(smoke=False)
+    build_tables(Asked(smoke=False))
+    build_figures(Asked(smoke=False))
     assert len(kept) == 4 + 2  # of the tables of `machine` controls on CPUs, and the ladder
     assert "threads" not in {figure.axes[0].get_xlabel() for figure in kept.values()}  # no row of a ladder
     for path, figure in kept.items():

@@ -19,6 +19,7 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.output import build_review
+from respeed.schedule.work import Asked
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 # The records once more, as rows.
@@ -51,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     build(folder)
     with contextlib.chdir(folder):
-        build_review(smoke=False, machine="desk", show=["all"])
+        build_review(Asked(smoke=False, machine="desk", show=["all"]))
     return folder
 
 
@@ -82,7 +83,7 @@ def write_anew() -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
         with contextlib.chdir(folder):
-            shutil.copy(build_review(smoke=False, machine="desk", show=["all"]), HERE)
+            shutil.copy(build_review(Asked(smoke=False, machine="desk", show=["all"])), HERE)
         (HERE / "report.txt").write_text(words_of(folder / "report/report.pdf"), "utf-8")
 
 

@@ -12,6 +12,7 @@ from respeed.output import build_page, build_tables
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import describe_paper, make_page, make_readme, make_review
 from respeed.output.table import escape_markdown, to_latex
+from respeed.schedule.work import Asked
 from tests.browser import look
 from tests.derived import ALL, GPU, PAPER, claims_frame, every_case, shown_of
 from tests.known import assert_known, known_results, one_table_of
@@ -35,11 +36,11 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
     monkeypatch.chdir(tmp_path)
     write_machines(2)
     shown: dict[str, Any] = {"smoke": False, "machine": "box-01", "papers": ["raina2009"], "show": ["all"]}
-    build_tables(**shown)
+    build_tables(Asked(**shown))
     drawn = Path("results/figures/raina2009/rbm/box-01-speedup.png")
     drawn.parent.mkdir(parents=True)
     drawn.write_bytes(b"\x89PNG")
-    build_page(**shown)
+    build_page(Asked(**shown))
     text, page = Path("results/README.md").read_text("utf-8"), Path("results/tables.html").read_text("utf-8")
     links = re.findall(r"\]\((tables[/.][^)]+)\)", text)
     assert len(links) > 10

@@ -10,6 +10,7 @@ from respeed import output
 from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables, load_shown
 from respeed.report.context import make_context
+from respeed.schedule.work import Asked
 from tests.made import write_machines
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -17,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def context_of(machine: str | None = None, show: Sequence[str] = ()) -> dict[str, Any]:
     shown: dict[str, Any] = {"smoke": False, "machine": machine, "papers": ["raina2009"], "show": show}
-    build_tables(**shown)
-    return make_context(load_shown(**shown))
+    build_tables(Asked(**shown))
+    return make_context(load_shown(Asked(**shown)))
 
 
 def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is(

@@ -12,6 +12,7 @@ from respeed.output import build_tables
 from respeed.paths import write_json
 from respeed.records import write_description
 from respeed.report import build_report, with_letters_only
+from respeed.schedule.work import Asked
 from respeed.text import is_unprintable
 from tests.conftest import ROOT
 from tests.made import description, make_lines, write_lines
@@ -49,7 +50,7 @@ def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
     write_description("box", False, description(not_measurable={"torch-all": NASTY}, **hardware))
     write_json(Path("results/records/box/unknown.json"), {})
     for build in (build_tables, build_figures, build_report):
-        build(smoke=False, papers=["raina2009"])
+        build(Asked(smoke=False, papers=["raina2009"]))
     for path in Path("results").rglob("*.*"):
         if path.suffix in {".csv", ".md", ".tex", ".html", ".svg"}:
             text = path.read_text(encoding="utf-8-sig").replace("\n", "")

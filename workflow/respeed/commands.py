@@ -42,7 +42,7 @@ from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_imports, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
-from respeed.schedule.work import count_cases, machines_shown, papers_shown
+from respeed.schedule.work import Asked, count_cases, machines_shown, papers_shown
 from respeed.sessions import move_session, name_session, split_sessions
 from respeed.text import NOTHING, counted
 
@@ -337,18 +337,17 @@ BUILDERS = {
 WHOLE = ("tables", "figures", "pdf")
 
 
-def make_report(
-    only: str | None, smoke: bool, machine: str | None, papers: Sequence[str] | None, show: Sequence[str]
-) -> None:
+def make_report(only: str | None, **options: Any) -> None:
     """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
 
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
-    Print the path of the PDF or of the reviewer's page.
+    The other `options` are those of `Asked`. Print the path of the PDF or of the reviewer's page.
     """
-    there = recorded_machines(smoke)
-    for name in {*(show or load_config().show)} - {THIS, ALL, *there}:
+    asked = Asked(**options)
+    there = recorded_machines(asked.smoke)
+    for name in {*(asked.show or load_config().show)} - {THIS, ALL, *there}:
         print(f"respeed: show: no records of {name!r}{nearest(name, there)}", file=sys.stderr)
     for part in [only] if only else WHOLE:
         for builder in BUILDERS[part]:
-            if path := pkgutil.resolve_name(builder)(smoke, machine, papers, show):
+            if path := pkgutil.resolve_name(builder)(asked):
                 print(path)

@@ -681,3 +681,7 @@ class Paper:
     def _place(self, experiment: str, case: str, row: str) -> Place:
         table = self.experiments[experiment]
         return experiment, (table.original or table).columns.get(case, case), row
+
+
+# Papers by name.
+Papers = Mapping[str, Paper]

@@ -25,7 +25,7 @@ from respeed.output.layout import find
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge
 from respeed.schedule.run import Run
-from respeed.schedule.work import cases_of, chosen_tables, machines_shown
+from respeed.schedule.work import Asked, cases_of, chosen_tables, machines_shown
 from respeed.sessions import name_session, split_sessions
 from respeed.text import counted, format_share, in_words
 
@@ -114,7 +114,7 @@ def _find(run: Run) -> str | None:
     if run.smoke:
         return None
     with contextlib.suppress(UserError):  # a table that somebody has deleted
-        shown = load_shown(run.smoke, run.machine, run.config.papers, run.show)
+        shown = load_shown(Asked(run.smoke, run.machine, run.config.papers, run.show))
         return find(shown, next(iter(shown.papers.values())), run.machine)
     return None
 

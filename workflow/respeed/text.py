@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TypeGuard
 
 # A line of a message, and a text of a record, is no longer than this.
@@ -67,19 +66,14 @@ def clip(text: str, most: int = MOST_LETTERS) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def first_sentences(text: str) -> str:
-    """Return the first sentences of a library's message: as many as fit in 200 letters, but at least one.
-
-    A line break ends a sentence too.
-    """
-    sentences = re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
-    ends = accumulate(len(one) + 1 for one in sentences)
-    return clip(" ".join(sentences[: max(1, sum(end <= 200 for end in ends))]))
+def shorten(text: str) -> str:
+    """Return the beginning of a library's message, on one line."""
+    return clip(squeeze(text), 200)
 
 
 def first_line(error: BaseException) -> str:
     """Return an error's type and its first line; the lines after the first are the same for all errors of a device."""
-    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error).strip().partition("\n")[0]))))
+    return ": ".join(filter(None, (type(error).__name__, shorten(str(error).strip().partition("\n")[0]))))
 
 
 def join_words(words: list[str]) -> str:

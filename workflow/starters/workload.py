@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, checked_rows
 
 
@@ -33,7 +33,7 @@ class NAME(Workload):
     allocates: ClassVar = True
     # There are more, such as the learned arrays (learned = ("W",)): class Workload has all, with a comment each.
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Return all arrays by name. A step has them as attributes of `a`, on the row's device and in its precision.
 
         Large ones are `Drawn`: they are made where they are needed, and again for the check. `Zeros(m, n)` is an

@@ -15,7 +15,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Notes, Profile
-from respeed.model import Paper
+from respeed.model import Papers
 from respeed.records import Description, read_description, read_imports, read_machines
 
 
@@ -26,7 +26,7 @@ class Tables:
     Each table is a frame with the columns that `columns.toml` declares; `rounds` also has the columns `INSIDE`.
     """
 
-    papers: Mapping[str, Paper]
+    papers: Papers
     smoke: bool
     frames: Mapping[str, pd.DataFrame]
 
@@ -42,7 +42,7 @@ class Tables:
 
 def make_tables(
     smoke: bool,
-    papers: Mapping[str, Paper],
+    papers: Papers,
     profiles: Mapping[str, Profile],
     notes: Mapping[str, Notes],
     only: Collection[str] = (),

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Doubt, Estimate, estimate_cell, estimate_values, what_is_missing
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, other_library
 from respeed.inputs.registry import backends_of, why_not_run
-from respeed.model import ARCHITECTURES, Case, Experiment, Paper, PublishedRow, Unit, number_bytes
+from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, PublishedRow, Unit, number_bytes
 from respeed.records import Description, Row
 from respeed.text import format_share, is_known
 
@@ -65,7 +65,7 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-def _judge_cell(rounds: Sequence[Any]) -> dict[str, Any]:
+def _judge_cell(rounds: Sequence[Any]) -> Fields:
     """Return the columns of a cell, but for its key, from its rounds."""
     timed = [row for row in rounds if row.step_seconds]
     causes = count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
@@ -106,9 +106,7 @@ def _last(rounds: Sequence[Any], name: str, missing: Any = math.nan) -> Any:
     return next((value for row in reversed(rounds) if (value := getattr(row, name))), missing)
 
 
-def _judge_times(
-    rounds: Sequence[Any], timed: Sequence[Any], peak_seconds: float, failures: Collection[str]
-) -> dict[str, Any]:
+def _judge_times(rounds: Sequence[Any], timed: Sequence[Any], peak_seconds: float, failures: Collection[str]) -> Fields:
     """Return the status of a cell that has `timed` rounds, the reason, and its times if they can be true.
 
     `peak_seconds` is the time that a step would take at the highest rate of a plain matrix product.
@@ -154,7 +152,7 @@ def doubt_of(timed: Sequence[Any]) -> Doubt:
     return Doubt(slope, math.hypot(*quiet.values()) / len(timed), (timed[0].machine, timed[0].profile))
 
 
-def _judge_energy(rounds: Sequence[Any]) -> dict[str, Any]:
+def _judge_energy(rounds: Sequence[Any]) -> Fields:
     """Return a cell's joules per step and watts, or `energy_reason`, why no round has joules.
 
     Only rounds that metered the same domains as the cell's last round with joules count.
@@ -175,7 +173,7 @@ def _judge_energy(rounds: Sequence[Any]) -> dict[str, Any]:
 
 def make_cells(
     rounds: pd.DataFrame,
-    papers: Mapping[str, Paper],
+    papers: Papers,
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
     prices: Mapping[str, Price] | None = None,
@@ -209,10 +207,10 @@ def make_cells(
 
 def _asked(
     rounds: pd.DataFrame,
-    papers: Mapping[str, Paper],
+    papers: Papers,
     profiles: Mapping[str, Profile],
     descriptions: Mapping[str, Description],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Fields]:
     """Yield every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
@@ -310,7 +308,7 @@ def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
 
 def published_beside(
     paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
-) -> dict[str, Any]:
+) -> Fields:
     """Return `published_row`, the best of the published rows that a cell is compared with, and `published_seconds`.
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
@@ -321,7 +319,7 @@ def published_beside(
     return {"published_row": row.name if row else "", "published_seconds": seconds or np.nan}
 
 
-def _beside(paper: Paper, cell: Any) -> dict[str, Any]:
+def _beside(paper: Paper, cell: Any) -> Fields:
     """Return what a cell is compared with, and the amount of its work in what the table's unit counts."""
     width = number_bytes(FULL_PRECISION) / number_bytes(cell.precision)
     moved = cell.traffic_bytes and cell.traffic_bytes * width

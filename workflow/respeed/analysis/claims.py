@@ -29,7 +29,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import Fields, make_frame, rows_of
 from respeed.analysis.estimates import (
     FULL_PRECISION,
     SETTLED_MARGIN,
@@ -42,7 +42,7 @@ from respeed.analysis.estimates import (
 from respeed.analysis.expected import WEAK
 from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper
+from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper, Papers
 from respeed.text import (
     NO_INTERVAL,
     counted,
@@ -338,7 +338,7 @@ def _by_reason(whys: Mapping[str, str]) -> str:
     return "; ".join(f"{join_words(cases)}: {why}" for why, cases in names.items())
 
 
-def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
@@ -354,7 +354,7 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Pape
     return make_frame(rows, "claims")
 
 
-def open_claims(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> list[tuple[float, set[CellKey]]]:
+def open_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
     """Find every claim that has a measured case and is not settled.
 
     Returns
@@ -382,7 +382,7 @@ def _rounds_needed(case: Compared) -> float:
 
 
 def _on_machines(
-    cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]
+    cells: pd.DataFrame, samples: Samples, papers: Papers
 ) -> Iterator[tuple[str, str, Claim, list[Compared]]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
     tables: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
@@ -394,7 +394,7 @@ def _on_machines(
                 yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
 
 
-def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> dict[str, Any]:
+def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> Fields:
     """Return the columns of claims.csv for some cases of a claim."""
     measured = [case for case in compared if case.is_measured]
     printed = [case.published for case in compared]

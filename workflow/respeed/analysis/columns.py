@@ -25,6 +25,8 @@ from respeed.text import printable
 DIGITS = 9
 # If a text begins with one of these characters, a spreadsheet takes the text for a formula.
 FORMULA = ("=", "+", "-", "@")
+# The fields of a row by column, or some of them, before the row is part of a frame.
+Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Compare two sets of rounds of the same cells, to find the cells that became faster or slower beyond noise."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,12 +12,12 @@ from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.machine import machine_slug
-from respeed.model import Paper
+from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
 
 
-def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
     """Return the rounds that a user names: SOURCE, SOURCE@WHEN, or @WHEN of this machine.
 
     Parameters
@@ -63,7 +62,7 @@ def read_side(name: str, smoke: bool, papers: Mapping[str, Paper]) -> pd.DataFra
     return rounds.assign(session=rounds["started"].map(sessions), source=source)
 
 
-def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Mapping[str, Paper]) -> dict[str, Any]:
+def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str, Any]:
     """Compare every cell that both sides measured, as a document for JSON.
 
     A speedup is the seconds of A divided by the seconds of B, with an interval at `RATIO_LEVEL`. If A and B have rounds

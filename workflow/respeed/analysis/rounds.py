@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import TABLES, apply_dtypes
+from respeed.analysis.columns import TABLES, Fields, apply_dtypes
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -24,7 +24,7 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
-from respeed.model import Case, Experiment, Paper
+from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Result, case_key
 from respeed.sessions import split_sessions
@@ -70,7 +70,7 @@ def key_of(cell: Any) -> CellKey:
     return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
 
 
-def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.DataFrame:
+def read_rounds(records: Iterable[Record], papers: Papers) -> pd.DataFrame:
     """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
 
     If a case was measured in several ways (other threads, another version of its library), only the latest way
@@ -80,7 +80,7 @@ def read_rounds(records: Iterable[Record], papers: Mapping[str, Paper]) -> pd.Da
     for record in records:
         machines[record.machine].append(record)
     homes = _homes(papers)
-    rows: list[dict[str, Any]] = []
+    rows: list[Fields] = []
     for mine in machines.values():
         rows += _rounds_of_machine(mine, homes)
     frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
@@ -93,7 +93,7 @@ def settings_of(profile: Any) -> list[Any]:
     return [getattr(profile, fact) or None for fact in DECIDING]
 
 
-def every_case(papers: Mapping[str, Paper]) -> Iterator[tuple[Paper, Experiment, Case]]:
+def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
     """Yield each case of every table of the papers, with its paper and its table."""
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -101,7 +101,7 @@ def every_case(papers: Mapping[str, Paper]) -> Iterator[tuple[Paper, Experiment,
                 yield paper, experiment, case
 
 
-def _homes(papers: Mapping[str, Paper]) -> dict[tuple[str, bool], list[Home]]:
+def _homes(papers: Papers) -> dict[tuple[str, bool], list[Home]]:
     """Return where each case is shown, by the key of the case and whether the table asks for a ladder of threads."""
     homes: dict[tuple[str, bool], list[Home]] = defaultdict(list)
     for paper, experiment, case in every_case(papers):
@@ -110,9 +110,7 @@ def _homes(papers: Mapping[str, Paper]) -> dict[tuple[str, bool], list[Home]]:
     return homes
 
 
-def _rounds_of_machine(
-    records: Iterable[Record], homes: Mapping[tuple[str, bool], Sequence[Home]]
-) -> Iterator[dict[str, Any]]:
+def _rounds_of_machine(records: Iterable[Record], homes: Mapping[tuple[str, bool], Sequence[Home]]) -> Iterator[Fields]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
     products: dict[Product, list[Record]] = defaultdict(list)
@@ -182,7 +180,7 @@ class Conditions:
             self._quiet[product] = find_quiet(other.probes for other in known)
         return self._quiet[product]
 
-    def judge(self, record: Record, result: Result) -> dict[str, Any]:
+    def judge(self, record: Record, result: Result) -> Fields:
         """Return the columns of the round that follow from the result, after judging its blocks."""
         start = record.start
         is_cpu, is_smoke = start.profile.is_cpu, start.smoke
@@ -320,7 +318,7 @@ def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
 
 def step_energy(
     clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None, quiet: Quiet | None = None
-) -> dict[str, Any]:
+) -> Fields:
     """Return the joules of a step, over all domains, and the watts; or why the `clean` blocks have no joules.
 
     `weights` are how often each part counts in a step; `why_not` is the record's reason why no counter could be read.

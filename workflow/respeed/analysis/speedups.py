@@ -9,7 +9,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.cells import across_precisions, doubt_of, published_beside, rows_beside
-from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
     FULL_PRECISION,
@@ -36,7 +36,7 @@ from respeed.analysis.estimates import (
     widen,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.model import Experiment, Paper
+from respeed.model import Experiment, Paper, Papers
 
 CASE = ["paper", "experiment", "case"]
 COLUMN = ["machine", *CASE]
@@ -135,7 +135,7 @@ def times_the_work(base: Any, cell: Any) -> float:
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
-def add_totals(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def add_totals(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Add a total, the sum of the cases, to every table whose cases add up, on each row that has a case.
 
     If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
@@ -157,7 +157,7 @@ _OF_A_ROW = [
 _ADDED = ["seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
 
 
-def _add_up(column: pd.DataFrame, samples: Samples, paper: Paper, experiment: Experiment) -> dict[str, Any]:
+def _add_up(column: pd.DataFrame, samples: Samples, paper: Paper, experiment: Experiment) -> Fields:
     """Return the total of the cells of one row in a table, as a cell."""
     parts = list(rows_of(column))
     first, name = parts[0], experiment.total_case
@@ -218,7 +218,7 @@ def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be
     return pd.DataFrame(compared, cells.index, [*BASE, *RATIO])
 
 
-def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[str, Any]:
+def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> Fields:
     if base is None or row.seconds is None:
         return dict.fromkeys(BASE, "") | {"verdict": "none", "reason": "", "together": True}
     ratio, verdict, reason, together = Estimate(1.0), "base", "", True
@@ -237,7 +237,7 @@ def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> dict[s
     }
 
 
-def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Return the cells, each compared with the fastest CPU row of its machine and case in the table's precision.
 
     The precision is fp32 if the table has none.
@@ -248,7 +248,7 @@ def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Mappin
     return cells.drop(columns="reason").join(compare_to_best(cells, samples, COLUMN, may_be_base))
 
 
-def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Mapping[str, Paper]) -> pd.DataFrame:
+def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
     compared = compare_to_fastest_cpu(cells, samples, papers)
     published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]

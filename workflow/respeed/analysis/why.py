@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.columns import apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.rounds import CellKey, key_of
 from respeed.analysis.speedups import Samples
-from respeed.model import Experiment, Paper
+from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
 COMPARISONS = {
@@ -61,9 +61,7 @@ class _Printed(NamedTuple):
     precision: str
 
 
-def make_why(
-    cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Mapping[str, Paper]
-) -> pd.DataFrame:
+def make_why(cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Papers) -> pd.DataFrame:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
     measured: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     full = cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]
@@ -72,7 +70,7 @@ def make_why(
     for cell in rows_of(full.assign(peak_gflops=peaks)):
         measured[cell.paper, cell.experiment, cell.case].append(cell)
     over_cpu = {key_of(row): row for row in rows_of(speedups)}
-    rows: list[dict[str, Any]] = []
+    rows: list[Fields] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names() if paper.prints(experiment.name) else ():
@@ -104,7 +102,7 @@ def _printed(
     return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
 
 
-def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu: _Printed) -> dict[str, Any]:
+def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu: _Printed) -> Fields:
     printed = paper.printed_speedup(experiment.name, case, gpu.name)
     text = printed.text if printed else ""
     speedup = Estimate(cpu.seconds / gpu.seconds)
@@ -113,7 +111,7 @@ def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu:
 
 def _over_our_cpu(
     paper: Paper, experiment: Experiment, cells: Sequence[Any], over_cpu: Mapping[CellKey, Any], samples: Samples
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Fields]:
     """Yield the speedup of the fastest accelerator row over a CPU row here, if possible with the paper's algorithms."""
     gpu = _fastest(cell for cell in cells if not cell.is_cpu)
     if gpu is None:
@@ -136,7 +134,7 @@ def _over_our_cpu(
 
 def _over_theirs(
     experiment: Experiment, cells: Sequence[Any], cpu: _Printed | None, gpu: _Printed | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Fields]:
     """Yield our rows' speedups over the paper's rows; their intervals come from our times alone."""
     our_cpu = _fastest(cell for cell in cells if cell.is_cpu)
     our_gpu = _fastest(cell for cell in cells if not cell.is_cpu)
@@ -156,7 +154,7 @@ def _over_theirs(
 def compare(
     machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
     *, same_work: bool = True, printed: str = "",
-) -> dict[str, Any]:  # fmt: skip
+) -> Fields:  # fmt: skip
     """Return a row of why.csv, without its factors, for two cells or published rows.
 
     `algorithm` is the factor between the two algorithms, if they differ; `same_work` is true if row and base otherwise
@@ -172,7 +170,7 @@ def compare(
     } | speedup.columns("speedup")  # fmt: skip
 
 
-def break_down(compared: list[dict[str, Any]]) -> pd.DataFrame:
+def break_down(compared: list[Fields]) -> pd.DataFrame:
     """Break every speedup into factors: the table why.csv.
 
     Besides the fields of `compare`, each row of `compared` has its paper, experiment and case, and `work`, the FLOP of

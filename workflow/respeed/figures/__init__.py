@@ -1,6 +1,6 @@
 """Figures, drawn from the tidy tables. Times and intervals are estimated in `respeed.analysis`."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -10,19 +10,18 @@ from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
 from respeed.output.layout import Shown
 from respeed.paths import results_folder
+from respeed.schedule.work import Asked
 
 
-def build_figures(
-    smoke: bool, machine: str | None = None, papers: Collection[str] | None = None, show: Sequence[str] = ()
-) -> None:
+def build_figures(asked: Asked) -> None:
     """Draw every figure into results/figures, each as .svg, .pdf and .png; remove those of other machines and papers.
 
     The files are <paper>/<experiment>/<machine>-speedup, for the machines that are shown.
     """
-    folder = results_folder(smoke) / "figures"
+    folder = results_folder(asked.smoke) / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     drawn = set[Path]()
-    for path, figure in _figures(load_shown(smoke, machine, papers, show)):
+    for path, figure in _figures(load_shown(asked)):
         save_figure(figure, folder / path)
         drawn.add(folder / path)
     for old in folder.rglob("*.*"):

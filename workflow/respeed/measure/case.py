@@ -36,7 +36,7 @@ from respeed.measure.timing import (
 )
 from respeed.model import Case, number_bytes
 from respeed.protocol import SMOKE, Block, Warmup
-from respeed.text import counted, first_sentences
+from respeed.text import counted, shorten
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
@@ -239,7 +239,7 @@ def _why_not(error: Exception) -> str:
         raise error
     if isinstance(error, NotMeasurable | WrongResult | ProgramFailed):
         return str(error)
-    return ": ".join(filter(None, (type(error).__name__, first_sentences(str(error)))))
+    return ": ".join(filter(None, (type(error).__name__, shorten(str(error)))))
 
 
 def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:

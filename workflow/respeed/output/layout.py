@@ -22,7 +22,7 @@ from respeed.analysis.rounds import CELL, key_of
 from respeed.analysis.speedups import CASE, Samples, published_speedup
 from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
-from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper
+from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
 from respeed.output.table import LINE, Table, spread, with_fields
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
@@ -63,7 +63,7 @@ Write = Callable[[Table], Any]
 class Shown:
     """The results to lay out: papers, machines, and the tidy tables by name, which may contain other machines too."""
 
-    papers: Mapping[str, Paper]
+    papers: Papers
     machines: Sequence[str]
     smoke: bool
     frames: Mapping[str, pd.DataFrame]

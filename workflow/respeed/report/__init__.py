@@ -3,7 +3,6 @@
 import datetime
 import json
 import os
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from respeed.errors import UserError
 from respeed.output import load_shown
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
+from respeed.schedule.work import Asked
 
 TEMPLATE = ROOT / "report" / "report.typ"
 # With Typst's own fonts alone.
@@ -26,16 +26,14 @@ INSTEAD = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
-def build_report(
-    smoke: bool, machine: str | None = None, papers: Collection[str] | None = None, show: Sequence[str] = ()
-) -> Path:
+def build_report(asked: Asked) -> Path:
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; return its path.
 
-    `show` and `machine` say which machines are in it (see `machines_shown`). Raises UserError if Typst fails.
+    Raises UserError if Typst fails.
     """
-    document = Path("report/smoke.pdf" if smoke else "report/report.pdf")
+    document = Path("report/smoke.pdf" if asked.smoke else "report/report.pdf")
     facts = Path("report/facts") / f"{document.stem}.json"
-    write_json(facts, with_letters_only(make_context(load_shown(smoke, machine, papers, show))))
+    write_json(facts, with_letters_only(make_context(load_shown(asked))))
     # Typst reads only below one folder. If this workflow is a module of another, results lie beside the other one.
     root = Path(os.path.commonpath([ROOT, Path.cwd()]))
     here = Path("/") / Path.cwd().relative_to(root)

@@ -21,7 +21,7 @@ from respeed.machine.devices import accelerator_driver, accelerator_names, missi
 from respeed.machine.process import telling_environment
 from respeed.paths import private_folder, records_folder, write_json
 from respeed.records import is_imported, known_hardware
-from respeed.text import counted, first_sentences
+from respeed.text import counted, shorten
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
 PROBE_SECONDS = 120.0
@@ -124,7 +124,7 @@ def _ask_process(backend: str, device: str) -> dict[str, Any]:
         return {"reason": f"a small product on it was not done in {PROBE_SECONDS:g} s"}
     if trial.returncode:
         lines = [f"exit code {trial.returncode}", *trial.stderr.strip().splitlines()]
-        return {"reason": f"a process that used it for a moment ended: {first_sentences(lines[-1])}"}
+        return {"reason": f"a process that used it for a moment ended: {shorten(lines[-1])}"}
     return dict(json.loads(trial.stdout or "{}"))
 
 

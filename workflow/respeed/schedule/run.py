@@ -18,7 +18,7 @@ from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
 from respeed.machine import describe_machine, machine_slug
-from respeed.model import Paper
+from respeed.model import Papers
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
 from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
@@ -55,7 +55,7 @@ class Run:
 
     config: Config
     overrides: Mapping[str, Any]
-    papers: Mapping[str, Paper]
+    papers: Papers
     profiles: Mapping[str, Profile]
     machine: str
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

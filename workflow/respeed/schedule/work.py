@@ -23,7 +23,7 @@ from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
 from respeed.machine import machine_slug
 from respeed.machine.software import checksums
-from respeed.model import Case, Experiment, Paper, command_of
+from respeed.model import Case, Experiment, Paper, Papers, command_of
 from respeed.paths import PAPERS, private_folder, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, recorded_machines
@@ -36,6 +36,28 @@ COUNT_SECONDS = 600.0
 
 
 # --- what is shown
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which results are to be shown.
+
+    Attributes
+    ----------
+    smoke : bool
+        Whether those of tiny cases.
+    machine : str or None
+        The name of this machine; None if it is that of config.yaml, or made from the hardware.
+    papers : collection of str or None
+        The papers; None for those of config.yaml.
+    show : sequence of str
+        The machines (see `machines_shown`); empty for those of config.yaml.
+    """
+
+    smoke: bool
+    machine: str | None = None
+    papers: Collection[str] | None = None
+    show: Sequence[str] = ()
 
 
 def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
@@ -130,7 +152,7 @@ class Work:
     machine: str
     preset: Preset
     seed: int
-    papers: Mapping[str, Paper]
+    papers: Papers
     wanted: tuple[Wanted, ...]
     minutes: float
     since: str = ""
@@ -151,9 +173,7 @@ class Work:
         return SMOKE if self.smoke else REAL
 
 
-def list_work(
-    config: Config, papers: Mapping[str, Paper], rows: Mapping[str, Row], machine: str, only: Sequence[str] = ()
-) -> Work:
+def list_work(config: Config, papers: Papers, rows: Mapping[str, Row], machine: str, only: Sequence[str] = ()) -> Work:
     """List each case once on every row that runs it, in the order of the tables.
 
     Parameters
@@ -207,7 +227,7 @@ def _names(word: str, name: str, workload: str) -> bool:
     return word in (name, f"{name}/{workload}") if is_whole else word in name
 
 
-def chosen_tables(config: Config, papers: Mapping[str, Paper]) -> list[tuple[Paper, Experiment]]:
+def chosen_tables(config: Config, papers: Papers) -> list[tuple[Paper, Experiment]]:
     """Return the tables that the configuration selects, in the order of its papers, each with its paper."""
     tables = [(papers[name], table) for name in config.papers for table in papers[name].experiments.values()]
     return [(paper, table) for paper, table in tables if config.experiments is None or table.name in config.experiments]

@@ -28,6 +28,10 @@ from respeed.paths import WORKLOADS, class_name
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
 Arrays = SimpleNamespace
+# The same as keys: what is to be drawn, and in JAX, what a step returns.
+Named = dict[str, Any]
+# How a step in JAX draws: a function of a shape that returns numbers from [0, 1).
+Uniform = Callable[[Sequence[int]], Any]
 # The result of a step, and the result that it must have; perhaps also a size, which errors are divided by where the
 # size is larger than the expected result.
 Pair = tuple[Any, Any] | tuple[Any, Any, float]
@@ -131,7 +135,7 @@ class Workload:
         """Return the workload as rows of this hardware profile run it."""
         return self
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Return the arrays of a step by name: `Drawn` inputs, `Zeros` that the step writes to, and small arrays."""
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, softmax_error
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Net(Workload):
         """Return the names of running means and variances, and "turn", the mini-batch's index, if the net learns."""
         return (*(name for name, _ in self.net.named_buffers()), *(("turn",) if self.learns else ()))
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw parameters and examples; also labels or, for a net that does not learn, the gradient at the scores.
 
         Weights are uniform, with variance 2 / (inputs of an output). Biases are near 0 and gains near 1, the usual

@@ -1,12 +1,12 @@
 """Filters of images, as in image processing: one channel, one small filter."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.ndimage import correlate
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -33,7 +33,7 @@ class Convolution(Workload):
     one_thread: ClassVar = ("numpy",)
     tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw image and filter from [-1, 1)."""
         shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}

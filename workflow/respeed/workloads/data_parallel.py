@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads._replicas import Replicas, of_all
 from respeed.workloads.convnet import BATCHES, Convnet, _Net
 
@@ -41,7 +41,7 @@ class _Replicated(Workload):
         count = given.pop("replicas")
         return self.part_class(**{**given, "batch": self.batch // count})
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw a seed: replicas draw the rest themselves."""
         return {"seed": random.integers(0, 2**31, 1)}
 

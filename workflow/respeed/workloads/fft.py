@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.fft import fft
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -30,7 +30,7 @@ class Fft(Workload):
     products: ClassVar = False
     allocates: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""
         shape = (self.batch, self.length, 2)
         return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import copy
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
@@ -65,7 +65,7 @@ class Matmul(Workload):
         """Return C if a step reads it, that is, if beta is not 0."""
         return ("C",) if self.beta else ()
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw A and B from [-1, 1).
 
         If beta is not 0, C begins as the outer product of signs (m,) and a vector (n,), which costs little to make. The
@@ -94,7 +94,7 @@ class Matmul(Workload):
         """Multiply by SciPy's BLAS."""
         gemm(*self._factors(a), out=a.C, alpha=self.alpha, beta=self.beta)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Multiply."""
         A, B = self._factors(a)
         C = self.alpha * (A @ B)
@@ -151,7 +151,7 @@ class RepeatedProduct(Workload):
         """Return one of the matrix products."""
         return Matmul(m=self.side, k=self.side, n=self.side)
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw A and B from [-1, 1)."""
         return self.product.arrays(random)
 
@@ -209,7 +209,7 @@ class SparseMatmul(Workload):
         """Return the number of nonzero entries of A."""
         return round(self.m * self.k * (1.0 - self.zeros))
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
         return {
@@ -280,7 +280,7 @@ class Cd1Products(Workload):
     state: ClassVar = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""
         P, V, H, B = self.patches, self.visible, self.hidden, self.batch
         half = (3.0 / max(V, H)) ** 0.5
@@ -314,7 +314,7 @@ class Cd1Products(Workload):
         one_by_one = row.in_pieces or self.patches == 1
         row.each(range(self.patches) if one_by_one else [slice(None)], multiply_patch)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Multiply stacks of matrices."""
         import jax.numpy as jnp
 
@@ -377,7 +377,7 @@ class Inverse(Workload):
     allocates: ClassVar = True
     captured = False
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw A from [-1, 1), and add a large number to one element of every row, at a random permutation of columns.
 
         So A is well conditioned, and its rows must be exchanged.

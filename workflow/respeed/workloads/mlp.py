@@ -3,7 +3,6 @@
 `SoftmaxCost` computes only cost and gradient of softmax regression, over a full training set, as an optimiser needs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -13,7 +12,7 @@ from scipy.special import expit as sigmoid
 
 from respeed.kernels import layers as passes
 from respeed.kernels.blas import gemm
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
@@ -83,7 +82,7 @@ class SoftmaxRegression(Workload):
         """Return the names of weights and biases."""
         return tuple(f"{name}{i}" for i in range(1, self.layers + 2) for name in "Wb")
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw weights, small biases, examples from [0, 1), as pixel intensities are, and uniform labels.
 
         Weights lie in +-sqrt(6 / (below + above)), with the numbers of units below and above them, and in four times
@@ -165,7 +164,7 @@ class SoftmaxRegression(Workload):
             gemm(x.T, error[i], out=W[i], alpha=rate, beta=kept)
             b[i] += rate * error[i].sum(0)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
 
@@ -295,7 +294,7 @@ class SoftmaxCost(Workload):
     learned: ClassVar = ("cost", "dW", "db")
     tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and uniform labels."""
         D, C, N, half = self.inputs, self.outputs, self.batch, (6.0 / (self.inputs + self.outputs)) ** 0.5
         return {

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Draws, Zeros
 
 # Interest and volatility of a share of price 1, over the year until the option ends.
@@ -46,7 +46,7 @@ class MonteCarlo(Workload):
     products: ClassVar = False
     tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw strikes from [0.5, 1.5), around today's price of the share."""
         shape = self.options, self.batch // self.options
         strikes = Drawn(random, (self.options,), 0.5, 1.5)

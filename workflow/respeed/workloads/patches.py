@@ -1,6 +1,6 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,7 +11,7 @@ from scipy.special import expit as sigmoid
 from respeed.errors import NotMeasurable
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_sigmoid, add_sigmoid_sample
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
@@ -88,7 +88,7 @@ class Patches(Workload):
         G, K = self.side // self.stride, self.patch // self.stride
         return G, K, G - K + 1, self.stride**2
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw small weights and biases, and pixels from [0, 1)."""
         (G, K, R, n), B, H = self.grid, self.batch, self.hidden
         return {
@@ -166,7 +166,7 @@ class Patches(Workload):
         a.b += r * (v0.sum(2, keepdims=True) - image.sum(2, keepdims=True))
         row.each(range(R * R), up_and_learn)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
         import jax.numpy as jnp

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
@@ -71,7 +71,7 @@ class _Pretraining(Workload):
         net = {"W": f"W{i}", "c": f"b{i}", "x": f"out{i - 1}" if i > 1 else "x"}
         return net.get(name, f"{name}_{i}")
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw the net's arrays, and the arrays that only the learners have."""
         arrays = self.net.arrays(random)
         for i, learner in enumerate(self.learners, 1):

@@ -31,7 +31,7 @@ from respeed.machine.software import checksums, files_of
 from respeed.model import filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
@@ -93,7 +93,7 @@ class Program(Given, Workload):
         command = command[profile.architecture] if isinstance(command, dict) else command
         return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw the value of {seed} in the command; the program makes all other data itself."""
         return {"seed": random.integers(2**31, size=1)}
 

@@ -3,16 +3,15 @@
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit as sigmoid
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_bias, add_sigmoid, add_sigmoid_sample, mask, sigmoid_error, times_sigmoid_slope
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
@@ -50,7 +49,7 @@ class _Layer(Workload):
     learned: ClassVar = ("W", "b", "c")
     cycled: ClassVar = ("x",)
 
-    def draw(self, random: np.random.Generator, half: float) -> dict[str, Any]:
+    def draw(self, random: np.random.Generator, half: float) -> Named:
         """Draw weights in +-`half`, small biases, and examples from [0, 1), as pixel intensities are.
 
         Biases usually start from 0; here they are small values instead, so that a step without biases fails the check.
@@ -107,7 +106,7 @@ class Rbm(_Layer):
        are sampled, and which are probabilities.
     """
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw weights of standard deviation 0.01; add an array of draws, which h0 is compared with to sample.
 
         `v` is [v0; v1], `h` is [h0; -h1].
@@ -142,7 +141,7 @@ class Rbm(_Layer):
         a.b += r * (v0.sum(0) - v1.sum(0))
         a.c += r * h.sum(0)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
         import jax.numpy as jnp
@@ -216,7 +215,7 @@ class RbmPcd(Rbm):
     state: ClassVar = ("s",)
     tests: ClassVar = {"gibbs": (1, 3)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw the arrays of `Rbm`, and chains whose hidden units are 0 or 1 with the same probability."""
         V, H, B = self.visible, self.hidden, self.batch
         return {
@@ -265,7 +264,7 @@ class RbmPcd(Rbm):
         a.b += r * (v0.sum(0) - v.sum(0))
         a.c += r * a.h.sum(0)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
         import jax.numpy as jnp
@@ -338,7 +337,7 @@ class RbmUp(Workload):
 
     together: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which saturate no unit."""
         V, H, B, half = self.visible, self.hidden, self.batch, 1.5 * (3.0 / self.visible) ** 0.5
         return {
@@ -358,7 +357,7 @@ class RbmUp(Workload):
         """Compute the hidden probabilities of one mini-batch."""
         add_sigmoid(gemm(a.x, a.W, out=a.h), a.c)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Compute the hidden probabilities of one mini-batch."""
         import jax
 
@@ -414,7 +413,7 @@ class Autoencoder(_Layer):
     corruption: float
     cost: Literal["", "computed"] = ""
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw weights as is usual for sigmoids; add arrays of draws, to be compared with p, and of costs if computed.
 
         `v` is [x~; d], `h` is [e; y].

@@ -1,12 +1,12 @@
 """SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from respeed.kernels.layers import add_scaled
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn
 
 
@@ -21,7 +21,7 @@ class Saxpy(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw x and y from [-1, 1)."""
         return {name: Drawn(random, (self.length,), -1.0) for name in ("x", "y")}
 

@@ -1,11 +1,11 @@
 """Sorting of numbers: only comparisons, exchanges and memory access."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -28,7 +28,7 @@ class Sort(Workload):
     one_thread: ClassVar = ("numpy",)
     captured = False
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw numbers from [-1, 1)."""
         return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
 

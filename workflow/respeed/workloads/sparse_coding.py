@@ -31,7 +31,7 @@ from respeed.kernels.sparse import (
     line_search,
     make_workspaces,
 )
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Zeros, checked_rows, product
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class _SparseCoding(Workload):
     # The share by which an example's objective may be above the optimum, where the algorithm stops short of it.
     excess: ClassVar[float] = 0.0
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Cut examples from photographs, and other patches as the first bases.
 
         Both are the same in every round, since the penalty was found on them, but the examples' signs are drawn anew:
@@ -234,7 +234,7 @@ class SparseParallel(_SparseCoding):
     rate: ClassVar = 0.04
     shares: ClassVar = (1e-6, 0.0)
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Add arrays for the examples' values in an iteration, and for the gradient steps."""
         n, k, m = self.bases, self.side**2, self.timed
         room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
@@ -410,7 +410,7 @@ class SparsePublished(SparseParallel):
     rate: ClassVar = 0.08
     shares: ClassVar = (0.0, 1e-6)
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw bases, scale the patches, and add an array for the bases that the last batch is coded with."""
         given = super().arrays(random)
         bases = np.random.default_rng(DATA_SEED).random(given["bases"].shape, np.float32) - np.float32(0.5)
@@ -446,7 +446,7 @@ class _OneByOne(_SparseCoding):
     # A compiled function of `kernels.sparse`.
     solver: ClassVar[Callable[..., None]]
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Add an array for the correlations X B^T (m, n)."""
         return {**super().arrays(random), "correlations": Zeros(self.timed, self.bases)}
 
@@ -487,7 +487,7 @@ class SparseFeatureSign(_OneByOne):
     # Systems whose size changes from one Newton step to the next are solved by LAPACK, which returns arrays.
     allocates: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Add an array for the multipliers l (n,)."""
         return {**super().arrays(random), "multipliers": Zeros(self.bases)}
 
@@ -571,7 +571,7 @@ class SparseDescent(_OneByOne):
 
     solver = staticmethod(coordinate_descent)
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Add arrays for the gradient and the changes of a block of bases."""
         block = min(BLOCK, self.bases), self.side**2
         return {**super().arrays(random), "gradient": Zeros(*block), "change": Zeros(*block)}

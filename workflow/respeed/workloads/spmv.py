@@ -2,12 +2,12 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from respeed.workloads import Arrays, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
@@ -34,7 +34,7 @@ class Spmv(Workload):
     captured = False
     tests: ClassVar = {"rows": (64, 1811), "nonzero": (4, 7)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw the entries and x from [-1, 1), and the column of each entry."""
         n, each = self.rows, self.nonzero
         part = n // each

@@ -3,7 +3,7 @@
 They time the memory; if there are few elements, they time the cost of calling a step and of launching it on a device.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
-from respeed.workloads import Arrays, Pair, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import Drawn, Zeros, chunks
 
 # Elements that a small step spreads over threads: some for each thread, but almost no work.
@@ -40,7 +40,7 @@ class VectorSum(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw x and y from [0, 1)."""
         n = self.length
         return {"x": Drawn(random, (n,)), "y": Drawn(random, (n,)), "z": Zeros(n)}
@@ -127,7 +127,7 @@ class MemoryCopy(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw elements from [0, 1)."""
         return {"source": Drawn(random, (self.length,)), "out": Zeros(self.length)}
 
@@ -144,7 +144,7 @@ class MemoryCopy(Workload):
         """Copy by a compiled loop on the row's threads: NumPy copies on one."""
         copy(a.out, a.source)
 
-    def jax(self, a: Arrays, uniform: Callable[..., Any]) -> dict[str, Any]:
+    def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Copy."""
         import jax.numpy as jnp
 
@@ -231,7 +231,7 @@ class SmallStep(Workload):
         """Return whether all operations are captured as one graph."""
         return self.how == "graph"
 
-    def arrays(self, random: np.random.Generator) -> dict[str, Any]:
+    def arrays(self, random: np.random.Generator) -> Named:
         """Draw each x from [-1, 1)."""
         return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
 
