@@ -40,3 +40,11 @@ def test_a_command_to_be_pasted_names_the_file_that_was_written() -> None:
     subprocess.run(["sh", "-c", line.partition("./run ")[2]], check=False, env={**os.environ, "PATH": path})
     assert Path("results/imported/box/machine.json").exists()
     assert not Path("ran").exists()
+
+
+def test_a_command_may_be_called_with_its_streams_closed() -> None:
+    for closed in (">&-", "2>&-"):
+        done = subprocess.run(
+            f"{shlex.quote(sys.executable)} -m respeed.cli --version {closed}", shell=True, check=False
+        )
+        assert done.returncode == 0

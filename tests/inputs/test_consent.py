@@ -1,5 +1,6 @@
 """A paper's programs run once a user has allowed just these: every command and every file, as they were shown."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -87,8 +88,8 @@ def test_every_command_of_every_row_and_preset_is_shown_whole(paper: Path) -> No
         ("a b", "'a b'"),
         ("$(x)", "'$(x)'"),
         ("it's", "'it'\"'\"'s'"),
-        ("\u0440\u0430th", r"$'\u0440\u0430th'"),
-        ("é'", r"$'\xe9\''"),
+        ("\u0440\u0430th", r"$'\U00000440\U00000430th'"),
+        ("é'", r"$'\U000000e9\''"),
     ],
 )
 def test_no_letter_of_a_command_passes_for_another(paper: Path, word: str, seen: str) -> None:
@@ -104,7 +105,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file below": (lambda paper: ((paper / "a").mkdir(), (paper / "a/b.py").write_text("x")), "a/b.py"),
     "compiled code": (
         lambda paper: ((paper / "__pycache__").mkdir(), (paper / "__pycache__/a.pyc").write_text("x")), "a.pyc"),
-    "a link": (lambda paper: (paper / "more").symlink_to("/etc"), "more"),
+    "a link": (lambda paper: (paper / "more").symlink_to("multiply.c"), "more"),
 }  # fmt: skip
 
 
@@ -117,6 +118,33 @@ def test_what_has_changed_since_is_asked_for_anew(paper: Path, what: str) -> Non
     assert say_denied("loops")[0].startswith("loops: its programs are not allowed to run, as they have changed: ")
     assert said in say_denied("loops")[0]
     assert why_denied(first_case())
+
+
+UNSEEN: dict[str, Callable[[Path], object]] = {
+    "a link that leads out": lambda paper: (paper / "bin").symlink_to("/usr/bin"),
+    "an endless file": lambda paper: (paper / "x").symlink_to("/proc/self/pagemap"),
+    "a pipe": lambda paper: os.mkfifo(paper / "x"),
+    "a huge file": lambda paper: ((paper / "x").touch(), os.truncate(paper / "x", 2**40)),
+}
+
+
+@pytest.mark.parametrize("what", UNSEEN)
+def test_what_could_change_unseen_cannot_be_allowed(paper: Path, what: str) -> None:
+    UNSEEN[what](paper)
+    with pytest.raises(UserError, match=r"is no file, or leads out|has too much to be looked at"):
+        say_denied("loops")
+    assert why_denied(first_case())
+
+
+def test_no_name_of_a_file_forges_another(paper: Path) -> None:
+    """The target of a link is a text that a stranger chooses."""
+    consents = set()
+    for target in ("x", "x\ny 1", "x\\ny 1"):
+        (paper / "link").unlink(missing_ok=True)
+        (paper / "link").symlink_to(target)
+        consents.add(find_consent("loops"))
+    assert len(consents) == 3
+    assert all(line.isprintable() for line in consent._find_files("loops"))
 
 
 def test_what_changes_during_a_run_is_not_run(paper: Path) -> None:

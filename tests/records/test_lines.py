@@ -41,7 +41,7 @@ WHOLE = b"".join(
 
 def read(data: bytes) -> tuple[list[int], list[str]]:
     """The numbers of the results that are read, and what is said of the other lines."""
-    record, skipped = parse_file(PLACE, data, False, "here")
+    record, skipped = parse_file("box", PLACE, data, False, "here")
     return [result.number for result in record.results], skipped
 
 
@@ -57,7 +57,9 @@ def test_a_record_cut_at_any_byte_reads_as_the_lines_before_the_cut(length: int)
 
 def test_the_path_says_whose_record_it_is() -> None:
     path = new_record("a-box", "gpu_2", True, FIRST_DAY).relative_to(records_folder(True))
-    record, _ = parse_file(path, json.dumps(make_lines(profile="gpu_2", smoke=True)[0]).encode() + b"\n", True, "here")
+    record, _ = parse_file(
+        "a-box", path, json.dumps(make_lines(profile="gpu_2", smoke=True)[0]).encode() + b"\n", True, "here"
+    )
     assert (is_file_of_machine(path), record.machine, record.profile) == (True, "a-box", "gpu_2")
     assert not is_file_of_machine(Path("A", *path.parts[1:])) | is_file_of_machine(Path("a", "A", path.name))
 
@@ -86,12 +88,12 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
 )  # fmt: skip
 def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(UserError, match=f"^here(:1)?: {why}"):
-        parse_file(PLACE, f"{text}\n".encode(), False, "here")
+        parse_file("box", PLACE, f"{text}\n".encode(), False, "here")
 
 
 def test_a_text_of_a_record_is_one_line_of_what_can_be_printed() -> None:
     hostile = START | {"versions": {"torch": "1\u202e" + " " * 90 + "Commit  good\u3164", "long": "x" * 9000}}
-    record, _ = parse_file(PLACE, f"{json.dumps(hostile)}\n".encode(), False, "here")
+    record, _ = parse_file("box", PLACE, f"{json.dumps(hostile)}\n".encode(), False, "here")
     assert record.start.versions == {"torch": "1 Commit good", "long": "x" * 499 + "…"}
 
 
@@ -161,7 +163,7 @@ def test_where_no_record_can_be_used_one_line_ends_it() -> None:
         write_lines(*make_lines())
         for path in record_paths(False, "box"):
             path.write_bytes(b"{")
-        with pytest.raises(UserError, match=f"results/records: {what}.* be used; the lines above say why"):
+        with pytest.raises(UserError, match=f"results: {what}.* be used; the lines above say why"):
             list(read_machines(False))
     write_box("other")
     assert {machine: len(records) for machine, records in read_machines(False)} == {"box": 0, "other": 2}

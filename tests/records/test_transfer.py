@@ -19,6 +19,7 @@ from respeed.files import export_records, import_records
 from respeed.paths import hold_folder
 from respeed.records import read_imports, read_records, record_paths
 from respeed.schedule.rows import check_same_machine
+from respeed.sessions import move_session
 from tests.made import description
 from tests.records.conftest import files, write_box
 
@@ -56,7 +57,7 @@ def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
     import_records(Path("there/records"), False)  # a folder of records as well as a zip file
     assert imported() == before
     shutil.rmtree("results")
-    for told in ("box: 8 new files", "box: nothing new; 8 files were here already"):
+    for told in ("box: 8 new files", "box: nothing new; 8 files here already"):
         assert said(import_records, ZIP, False) == [told]
         assert imported() == before
     export_records(ZIP, False, "box")
@@ -81,8 +82,7 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     with pytest.raises(UserError, match=r"lab is the name of records.zip, imported 20.*--into lab"):
         import_records(Path("ours.zip"), False, "lab")
     assert said(import_records, Path("ours.zip"), False, None, "lab") == [
-        "results/imported/lab/machine.json has other contents, and stays; to replace it, delete it and import again",
-        "lab: 3 new files; 1 file were here already",
+        "lab: 3 new files; 1 file here already",
     ]
     assert imported("lab") == ours | theirs
     assert [one.file for one in read_imports("lab", False)] == ["records.zip", "ours.zip"]
@@ -199,7 +199,7 @@ KILLED = """
 import itertools, os, signal
 from pathlib import Path
 from respeed.files import import_records
-left, replace = itertools.count(2, -1), os.replace
+left, replace = itertools.count(3, -1), os.replace
 os.replace = lambda *paths: replace(*paths) if next(left) else os.kill(os.getpid(), signal.SIGKILL)
 import_records(Path("records.zip"), False)
 """
@@ -227,3 +227,57 @@ def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:
         import_records(ZIP, False, "lab")
     os.close(lock)
     import_records(ZIP, False, "lab")
+
+
+def test_the_same_contents_under_other_names_are_another_import() -> None:
+    write_box()
+    export_records(ZIP, False)
+    Path("results").rename("there")
+    import_records(Path("there/records"), False)
+    for path in Path("there/records/box/torch-1").iterdir():
+        path.rename(path.with_name(f"{path.name[:17]}zzzz.jsonl"))
+    with pytest.raises(UserError, match="box is the name of records, imported 20"):
+        import_records(Path("there/records"), False)
+    assert len(read_records(False, "box")) == 2
+
+
+def test_what_is_damaged_of_where_records_came_from_is_told_and_ends_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_box()
+    export_records(ZIP, False)
+    shutil.rmtree("results")
+    import_records(ZIP, False)
+    known = Path("results/imported/box/imports.jsonl")
+    known.write_text(known.read_text("utf-8") + '{"file": "x"}\n{"fi', "utf-8")
+    capsys.readouterr()
+    assert [one.file for one in read_imports("box", False)] == ["records.zip"]
+    assert capsys.readouterr().err.count(f"respeed: skipped: {known}: ") == 2
+    import_records(Path("results/imported/box"), False, into="box")
+    write_box("other")
+    export_records(Path("more.zip"), False)
+    import_records(Path("more.zip"), False, into="box")
+    assert len(known.read_text("utf-8").splitlines()) == 2
+
+
+def test_what_was_joined_is_exported_and_what_was_set_aside_stays_so() -> None:
+    write_box(hour=5)
+    export_records(ZIP, False)
+    shutil.rmtree("results")
+    write_box()
+    import_records(ZIP, False, into="box")
+    export_records(Path("both.zip"), False)
+    with zipfile.ZipFile("both.zip") as archive:
+        assert len(archive.namelist()) == 5
+    (first, *_) = read_records(False, "box")
+    assert move_session("box", False, first.start.started[:16], aside=True) == 2
+    import_records(Path("both.zip"), False, into="box")
+    assert len(read_records(False, "box")) == 2
+
+
+@pytest.mark.parametrize("name", ["this", "all", "paper"])
+def test_no_machine_has_a_name_that_stands_for_others(name: str) -> None:
+    write_box()
+    export_records(ZIP, False)
+    with pytest.raises(UserError, match="cannot be the name of a machine"):
+        import_records(ZIP, False, name)

@@ -61,7 +61,8 @@ PRINTED = [
 # Words that anybody may write, and those that a file must not have.
 WORDS = st.sampled_from([
     "x", "One core", "A GPU", "small", "parallel", "all of it", "=1+1", "<b>&", "$x$ \\input{a}", "#let a", "[a](b)",
-    "x" * 99, "word " * 19, "é", "\U0001f4a5", "“ﬁ”", "0", "1e999", "nan", "%s", "{}", "{{ x }}", "a_b^c", "'", '"',
+    "x" * 99, "word " * 19, "é", "\U0001f4a5", "“ﬁ”", "0", "1e999", "nan", "%s", "{}", "{{ x }}", "a_b^c", "label",
+    "group", "tiny", "'", '"',
     ",", "| a |",
 ])  # fmt: skip
 ODD = st.sampled_from(

@@ -37,9 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
         interrupt_when_stopped()
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            # Letters that the encoding lacks become escapes too.
-            screen = Screen(stream.buffer, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)
-            setattr(sys, name, screen)
+            if isinstance(stream, io.TextIOWrapper):  # it may be closed
+                by_line = stream.line_buffering
+                # Letters that the encoding lacks become escapes too.
+                screen = Screen(stream.buffer, stream.encoding, "backslashreplace", line_buffering=by_line)
+                setattr(sys, name, screen)
     try:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")

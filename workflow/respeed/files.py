@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.inputs.consent import say_denied
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets, notes_of
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import mistakes_of, read_bounded
+from respeed.inputs.reader import lines_of, mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
 from respeed.machine import describe_machine, difference, machine_slug
 from respeed.paths import (
@@ -51,9 +51,9 @@ from respeed.records import (
     DESCRIPTION,
     IMPORTS,
     MOST_BYTES,
+    SET_ASIDE,
     Import,
     Record,
-    append_line,
     is_file_of_machine,
     is_imported,
     known_hardware,
@@ -64,7 +64,7 @@ from respeed.records import (
 from respeed.text import clip, counted, printable, visible
 
 # A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
-MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES = 50_000, 512 * 2**20, 128 * 2**20
+MAX_FILES, MAX_BYTES, MAX_ZIP_BYTES, MAX_MACHINES = 50_000, 512 * 2**20, 128 * 2**20, 50
 # Records are packed to a quarter of their size. What unpacks to so many times its size is made to fill the memory.
 MAX_UNPACKED, LEAST_UNPACKED = 50, 2**20
 # Clocks of two machines differ; by no more than this, a record may seem to come from the future.
@@ -92,13 +92,17 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     there = recorded_machines(smoke)
     if machine and machine not in there:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
-    home = imported_folder(smoke) / machine if machine and is_imported(machine, smoke) else records_folder(smoke)
-    carried = read_carried(home, smoke) if home.is_dir() else Carried({}, {}, [])
-    for line in carried.mistakes:
-        print(f"respeed: left out: {line}", file=sys.stderr)
-    files = {path: data for path, data in carried.files.items() if machine in (None, path.parts[0])}
+    files = Files()
+    for home in (records_folder(smoke), imported_folder(smoke)):
+        carried = read_carried(home, smoke) if home.is_dir() else Carried({}, {}, [])
+        for line in carried.mistakes:
+            print(f"respeed: left out: {line}", file=sys.stderr)
+        for path, data in carried.files.items():
+            name = path.parts[0]
+            if name == machine or (machine is None and not is_imported(name, smoke)):
+                files.setdefault(path, data)
     if not files:
-        raise UserError(f"{home}: {NO_RECORDS}")
+        raise UserError(f"{results_folder(smoke)}: {NO_RECORDS}")
     if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
         raise UserError(f"{file}: is no zip file, or its folder is missing; name another file, such as records.zip")
     records = Counter(path.parts[0] for path in files if path.name != DESCRIPTION)
@@ -168,7 +172,7 @@ def read_carried(path: Path, smoke: bool | None) -> Carried:
     for name, data in files.items():
         machine, where = name.parts[0], f"{path}: {name}"
         try:
-            contents, mistakes = parse_file(name, data, smoke, where)
+            contents, mistakes = parse_file(machine, name, data, smoke, where)
             facts = contents.hardware.model_dump()
             if reason := difference(facts, carried.hardware.setdefault(machine, facts)):
                 mistakes.append(f"{where}: is of another machine than other files of {machine} ({reason})")
@@ -207,7 +211,10 @@ def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
             files[name] = read_bounded(home / name, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
-    return files, hashlib.sha256(b"".join(files.values())).hexdigest()
+    digest = hashlib.sha256()
+    for name, data in files.items():
+        digest.update(f"{name} {hashlib.sha256(data).hexdigest()}\n".encode())
+    return files, digest.hexdigest()
 
 
 def _names_below(folder: Path) -> list[PurePosixPath]:
@@ -286,6 +293,8 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         carried = read_carried(path, smoke)
         if mistakes := _all_mistakes(carried, path):
             raise UserError(mistakes[0])
+        if len(carried.hardware) > MAX_MACHINES:
+            raise UserError(f"{path}: has {len(carried.hardware)} machines; export at most {MAX_MACHINES} at a time")
         if (name or into) and len(carried.hardware) > 1:
             machines = ", ".join(carried.hardware)
             raise UserError(f"{path}: has {len(carried.hardware)} machines ({machines}), for one name; export one")
@@ -299,8 +308,9 @@ def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: st
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     here = check_name("machine", into or name or machine, str(path))
     there, this = recorded_machines(smoke), load_config().machine or machine_slug()
-    imports = read_imports(here, smoke)
-    if here not in {*there, this}:
+    imports, notes = read_imports(here, smoke), notes_of(here)
+    is_node = notes is not None and notes.slurm is not None  # which a job will measure
+    if here not in {*there, this} and not is_node:
         if into:
             raise UserError(f"--into: no records of {into!r}{nearest(into, there)}")
         return here
@@ -321,27 +331,29 @@ def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: st
 def _write_import(machine: str, here: str, carried: Carried, path: Path, smoke: bool) -> int:
     """Write the files of a machine that are not here yet, and before them where they came from; return their number."""
     own, imported = records_folder(smoke) / here, imported_folder(smoke) / here
+    homes = own, own / SET_ASIDE, imported / SET_ASIDE, imported
     new, known = dict[Path, bytes](), 0
     for source, data in carried.files.items():
         if source.parts[0] != machine:
             continue
-        places = [folder.joinpath(*source.parts[1:]) for folder in (own, imported)]
+        places = [home.joinpath(*source.parts[1:]) for home in homes]
         there = [place for place in places if os.path.lexists(place)]
         if not there:
             new[places[-1]] = data
-        elif there[0].read_bytes() != data:
+        elif source.name != DESCRIPTION and there[0].read_bytes() != data:
             print(f"{there[0]} has other contents, and stays; to replace it, delete it and import again")
         known += bool(there)
-    if new and carried.sha256 not in {known.sha256 for known in read_imports(here, smoke)}:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        append_line(
-            imported / IMPORTS, Import, {"file": path.resolve().name, "sha256": carried.sha256, "imported": now}
-        )
+    imports = read_imports(here, smoke)
+    if new and carried.sha256 not in {one.sha256 for one in imports}:
+        now, files = datetime.now(UTC).isoformat(timespec="seconds"), [str(path.relative_to(imported)) for path in new]
+        origin = Import(file=path.resolve().name, sha256=carried.sha256, imported=now, files=files)
+        lines = [one.model_dump_json() for one in (*imports, origin)]
+        write_text(imported / IMPORTS, "".join(f"{line}\n" for line in lines))
     for target, data in new.items():
         with replacing(target) as file:
             file.write(data)
     news = counted(len(new), "new file") if new else "nothing new"
-    olds = f"; {counted(known, 'file')} were here already" if known else ""
+    olds = f"; {counted(known, 'file')} here already" if known else ""
     print(f"{here}: {news}{olds}")
     return len(new)
 
@@ -392,8 +404,11 @@ def check(path: Path | None, show: str | None = None) -> int:
             mistakes += kind.check()
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += broken_files()
-        for name in [] if mistakes else PAPER_FILES.names():
-            print("".join(f"{line}\n" for line in say_denied(name)), end="")
+        for name in PAPER_FILES.names():
+            try:
+                print("".join(f"{line}\n" for line in say_denied(name)), end="")
+            except UserError as error:  # of the paper, which is among the mistakes, or of a file that cannot be allowed
+                mistakes += [line for line in lines_of(error) if line not in mistakes]
         every = [(folder(smoke), smoke) for folder in (records_folder, imported_folder) for smoke in (False, True)]
         folders = {folder: smoke for folder, smoke in every if _names_below(folder)}
     for folder, smoke in folders.items():

@@ -44,11 +44,13 @@ def announce(run: Run) -> str:
     """Return lines that say what a run will measure, and about how long that takes."""
     preset = run.config.preset
     each = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
+    denied = [line for name in run.config.papers for line in say_denied(name)]
     if run.nodes:
         lines = []
         for machine, resources in run.nodes.items():
             lines.append(f"respeed: {machine}, {each}; its job finds out what is left")
             lines.append(f"  it asks Slurm for {', '.join(f'{name}: {value}' for name, value in resources.items())}")
+        lines += [f"  {line}" for line in denied]
         return "\n".join([*lines, f"  what each job says is in {run.results}/logs/<machine>"])
     plan, lines = run.plan(), [f"respeed: {run.machine}, {each}"]
     due = {cell for entry in plan.entries if entry.done < entry.goal for cell in entry.wanted.cells}
@@ -56,10 +58,7 @@ def announce(run: Run) -> str:
         asked = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
         if asked & due:
             lines.append(f"{paper.name} {table.name}: {len(asked & due)} of {len(asked)} cells to measure")
-    with_program = [paper.name for paper, table in chosen_tables(run.config, run.papers) if table.program]
-    for name in dict.fromkeys(with_program):
-        lines += say_denied(name)
-    lines += [*_say_why_not(run), *_out_of_time(plan)]
+    lines += [*denied, *_say_why_not(run), *_out_of_time(plan)]
     if plan.next_turn() is None:
         lines.append("nothing is due; ./run respeed measure --again measures anew")
     else:

@@ -37,6 +37,8 @@ BACKENDS = WORKFLOW / "respeed" / "backends"
 
 RESULTS = Path("results")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+# Words that stand for machines in `show`, and for the paper in tables: no machine has one as its name.
+RESERVED = ("this", "all", "paper")
 # Several times the 20 MB that a run of all papers wrote, with its report and the compiled kernels.
 NEEDED_BYTES = 100_000_000
 
@@ -48,7 +50,7 @@ def class_name(name: str) -> str:
 
 def check_name(kind: str, name: str, where: str) -> str:
     """Return `name` if it is allowed as a name; raise UserError otherwise."""
-    if NAME.fullmatch(name):
+    if NAME.fullmatch(name) and not (kind == "machine" and name in RESERVED):
         return name
     raise UserError(
         f"{where}: {name!r} cannot be the name of a {kind}; use small letters, digits, - and _ (at most 64, "

@@ -141,7 +141,9 @@ class Block:
     quota_seconds: Seconds | None
     throttled_seconds: Seconds | None
     part_seconds: tuple[tuple[Seconds, ...], ...] = ()
-    joules: dict[str, Annotated[float, Field(ge=0, le=1e12)]] = field(default_factory=dict)
+    joules: dict[Annotated[str, Field(max_length=100)], Annotated[float, Field(ge=0, le=1e12)]] = field(
+        default_factory=dict
+    )
     device: Annotated[tuple[dict[DeviceFact, Reading], ...], Field(max_length=2)] = ()
     ahead: bool | None = None
     inside: tuple[tuple[Seconds, Sample], ...] = ()

@@ -33,7 +33,7 @@ from pydantic_core import PydanticCustomError
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture
-from respeed.paths import NAME, imported_folder, records_folder, write_text
+from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, printable, squeeze
 
@@ -47,13 +47,13 @@ SET_ASIDE = "_set-aside"
 _RECORD = r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl"
 _FILE = re.compile(rf"{NAME.pattern}/({re.escape(DESCRIPTION)}|{NAME.pattern}/{_RECORD})")
 # The largest files seen have 0.1 MB, and lines of 0.02 MB.
-MOST_BYTES, MOST_LINES = 4 * 2**20, 10_000
+MOST_BYTES, MOST_LINES = 4 * 2**20, 1_000
 # All records of a few machines; each takes 60 kB of memory.
 MOST_KEPT = 5_000
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
-# No machine has more CPUs, and no process more libraries, variables or parts of a step.
-MOST_FACTS = 4096
+# Letters of a line. This bounds how many values there are, however deep they lie.
+MOST_IN_LINE = 2**18
 
 # --- the lines
 
@@ -100,15 +100,6 @@ class Facts(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
-    @model_validator(mode="after")
-    def _has_few(self) -> Self:
-        for name, value in vars(self).items():
-            if isinstance(value, list | tuple | dict) and len(value) > MOST_FACTS:
-                raise PydanticCustomError(
-                    "many", "{name} has more than {most} values", {"name": name, "most": MOST_FACTS}
-                )
-        return self
-
 
 class _Version(Facts):
     """What every file begins with."""
@@ -123,7 +114,7 @@ class Machine(Facts):
     usable_cores: Whole
     cpu_flags: list[Line]
     memory_bytes: Whole
-    accelerators: list[Line]
+    accelerators: Annotated[list[Line], Field(max_length=64)]
     architecture: Line
     system: Line
     blas: Line
@@ -274,11 +265,12 @@ class Result(Facts):
 
 
 class Import(Facts):
-    """An import: the name of the file or folder, its SHA-256, and when it was imported."""
+    """An import: the name of the file or folder, its SHA-256, when it was imported, and which files were new."""
 
     file: Line
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     imported: Moment
+    files: list[Line]
 
     def __str__(self) -> str:
         """Return the import in words."""
@@ -425,6 +417,8 @@ def _as_json(data: Mapping[str, Any], indent: int | None = None) -> str:
 
 def _parse(model: type[Model], text: str, where: str) -> Model:
     """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
+    if len(text) > MOST_IN_LINE:
+        raise UserError(f"{where}: a line has more than {MOST_IN_LINE} letters, which none needs")
     try:
         if model in (Start, Description) and (schema := _Version.model_validate_json(text).number) != SCHEMA:
             raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
@@ -442,13 +436,17 @@ def is_file_of_machine(path: PurePath) -> bool:
     return bool(_FILE.fullmatch(path.as_posix()))
 
 
-def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> tuple[Record | Description, list[str]]:
+def parse_file(
+    machine: str, path: PurePath, data: bytes, smoke: bool | None, where: str
+) -> tuple[Record | Description, list[str]]:
     """Return the contents of a machine's file, and a message for each line that cannot be used.
 
     Parameters
     ----------
+    machine : str
+        The machine's name.
     path : PurePath
-        The file's path, relative to the folder of records.
+        The file's path.
     data : bytes
         The file's bytes. If the process was killed, the last line may be cut off.
     smoke : bool or None
@@ -470,7 +468,7 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
     first, *lines = text.split("\n")
     lines = lines[:-1]  # empty, or cut off
     start = _parse(Start, first, f"{where}:1")
-    machine, profile, _ = path.parts
+    profile = path.parent.name
     if smoke not in (None, start.smoke):
         mixed = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
         raise UserError(f"{where}: is {mixed}")
@@ -491,20 +489,13 @@ def parse_file(path: PurePath, data: bytes, smoke: bool | None, where: str) -> t
 def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | None:
     """Return the contents of a machine's file, or None if it cannot be used; print once what is skipped, and why."""
     try:
-        parts = path.relative_to(records_folder(smoke).parent).parts[1:]
-        name = PurePath(*(part for part in parts if part != SET_ASIDE))
-        contents, lines = parse_file(name, read_bounded(path, MOST_BYTES), smoke, str(path))
+        machine = path.relative_to(results_folder(smoke)).parts[1]
+        contents, lines = parse_file(machine, path, read_bounded(path, MOST_BYTES), smoke, str(path))
     except UserError as error:
         contents, lines = None, [str(error)]
     for line in lines:
-        _say_skipped(line, *_written)
+        print(f"respeed: skipped: {line}", file=sys.stderr)
     return contents
-
-
-@functools.cache
-def _say_skipped(line: str, *_written: int) -> None:
-    """Print once why a file or line was skipped, even if the file is read again."""
-    print(f"respeed: skipped: {line}", file=sys.stderr)
 
 
 def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
@@ -523,8 +514,14 @@ def is_imported(machine: str, smoke: bool) -> bool:
 def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
     path = imported_folder(smoke) / machine / IMPORTS
-    lines = read_text(path, MOST_BYTES).split("\n")[:-1] if path.exists() else []
-    return tuple(_parse(Import, line, str(path)) for line in lines)
+    lines = read_text(path, MOST_BYTES).splitlines() if path.exists() else []
+    imports = list[Import]()
+    for line in lines:
+        try:
+            imports.append(_parse(Import, line, str(path)))
+        except UserError as error:
+            print(f"respeed: skipped: {error}", file=sys.stderr)
+    return tuple(imports)
 
 
 def files_of_machine(smoke: bool, machine: str, pattern: str = "**/*.json*") -> list[Path]:
@@ -588,4 +585,4 @@ def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, 
         yield machine, records
     if files and not used:
         what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
-        raise UserError(f"{records_folder(smoke)}: {what}; the lines above say why")
+        raise UserError(f"{results_folder(smoke)}: {what}; the lines above say why")

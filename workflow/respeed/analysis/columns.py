@@ -119,8 +119,8 @@ def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
-    texts = frame.select_dtypes(["str", "object"])
-    shown = frame.assign(**texts.map(_guarded)).rename(columns=_guarded)
+    shown = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
+    shown = shown.set_axis([_guarded(str(name)) for name in frame], axis=1)
     write_text(path, mark + shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 

@@ -1,6 +1,7 @@
 """Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -100,6 +101,7 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
     (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell))
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
+    files = {"/".join(Path(place.partition(":")[0]).parts[-2:]) for place in rounds["record"]}
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
@@ -107,7 +109,7 @@ def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
-        "imports": [str(one) for one in read_imports(cell.machine, tables.smoke)],
+        "imports": [str(one) for one in read_imports(cell.machine, tables.smoke) if files & {*one.files}],
         "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
         "rounds": [row._asdict() for row in rows_of(rounds.drop(columns=INSIDE))],
         "cell": cell._asdict(),

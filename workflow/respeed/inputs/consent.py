@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import os
 import shlex
+import stat
 from pathlib import Path
 
 from respeed.errors import UserError
@@ -21,20 +22,25 @@ from respeed.text import join_words
 
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
+# More than any program of a paper has.
+MOST_FILES, MOST_BYTES = 10_000, 4 * 2**30
 
 
 def why_denied(case: Case) -> str | None:
     """Return why the case's program may not run; None if config.yaml allows it as it is now, or without a program."""
     paper = case.parameters.get("program", {}).get("paper")
-    if paper is None or find_consent(paper) in _allowed():
-        return None
+    try:
+        if paper is None or find_consent(paper) in _allowed():
+            return None
+    except UserError as error:
+        return str(error)
     return f"programs of {paper} are not allowed to run; respeed check shows their commands, and how to allow them"
 
 
 def say_denied(paper: str) -> list[str]:
     """Return lines about a paper whose programs may not run: what they would run, and how to allow it."""
-    consent, commands = find_consent(paper), find_commands(paper)
-    if not commands or consent in _allowed():
+    commands = find_commands(paper)
+    if not commands or (consent := find_consent(paper)) in _allowed():
         return []
     # So that a later version can be compared with what was shown here.
     with contextlib.suppress(OSError, UserError):
@@ -68,16 +74,41 @@ def find_commands(paper: str) -> list[str]:
 
 def _quote(word: str) -> str:
     """Return a word as a shell takes it, in which no letter can pass for another: beyond ASCII they are numbers."""
-    numbered = word.encode("unicode_escape").decode().replace("'", "\\'")
-    return shlex.quote(word) if word.isascii() and word.isprintable() else f"$'{numbered}'"
+    if word.isascii() and word.isprintable():
+        return shlex.quote(word)
+    numbered = word.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(char if " " <= char <= "~" else f"\\U{ord(char):08x}" for char in numbered) + "'"
 
 
 def _find_files(paper: str) -> list[str]:
-    """Return a line for each file in the paper's folder: its name, and its SHA-256 or, of a link, where it leads."""
+    """Return a line for each file in the paper's folder: its name, and its SHA-256 or, of a link, where it leads.
+
+    Raises UserError for what could change unseen: what cannot be read, is no file, or is a link that leads out.
+    """
     folder = PAPER_FILES.path(paper).parent
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
-    sums = [checksum_of(path) if path.is_file() else os.readlink(path) for path in paths]
-    return [f"{_quote(str(path.relative_to(folder)))} {found}" for path, found in zip(paths, sums, strict=True)]
+    lines, left = list[str](), MOST_BYTES
+    try:
+        for home, folders, names in os.walk(folder, onerror=_raise):
+            for path in [Path(home, name) for name in folders + names]:
+                name, kind = _quote(str(path.relative_to(folder))), path.lstat().st_mode
+                if stat.S_ISREG(kind):
+                    left -= path.stat().st_size
+                    lines.append(f"{name} {checksum_of(path) if left > 0 else ''}")
+                elif stat.S_ISLNK(kind) and path.resolve().is_relative_to(folder.resolve()):
+                    lines.append(f"{name} {_quote(os.readlink(path))}")
+                elif not stat.S_ISDIR(kind):
+                    raise UserError(
+                        f"{path}: is no file, or leads out of the paper's folder; put the file itself there"
+                    )
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be read, and may be part of a program: {error.strerror}") from None
+    if left < 0 or len(lines) > MOST_FILES:
+        raise UserError(f"{folder}: has too much to be looked at for consent; keep what is not run elsewhere")
+    return sorted(lines)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _changes(paper: str, consent: str) -> list[str]:

@@ -149,6 +149,8 @@ OPTIONS = (
     "cpu-freq", "gpu-freq", "gpu-bind", "gres-flags", "sockets-per-node", "cores-per-socket", "threads-per-core",
     "core-spec", "thread-spec", "wckey", "begin", "deadline", "prefer", "network",
 )  # fmt: skip
+# Any other option would take the next word for its value.
+ALONE = ("exclusive", "contiguous", "nice")
 _VALUE = r"[A-Za-z0-9_\[(*@][A-Za-z0-9._:,=&|*@%+()\[\]-]{0,199}"
 Word = Annotated[str, Field(pattern=f"^{_VALUE}$", description="a word for Slurm, without spaces")]
 # What a job asks for by default, and the shortest time limit in minutes: a job takes minutes to begin measuring.
@@ -160,8 +162,9 @@ def _check_options(text: str) -> str:
     """Return options of sbatch, each as --name or --name=value; raise ValueError for anything else."""
     for word in text.split():
         name, equals, value = word.removeprefix("--").partition("=")
-        if not word.startswith("--") or not name or (equals and not re.fullmatch(_VALUE, value)):
-            raise ValueError(f"{word!r} must be written as --name or --name=value")
+        is_whole = re.fullmatch(_VALUE, value) and value != "help" if equals else name in ALONE
+        if not word.startswith("--") or (name in OPTIONS and not is_whole):
+            raise ValueError(f"{word!r} must be written as --name=value")
         check_known("option for a job", name, OPTIONS)
     return " ".join(text.split())
 

@@ -42,6 +42,8 @@ from respeed.text import clip
 # The workload that runs an outside program, and the names in a command that a row fills in.
 PROGRAM = "program"
 ROW_SAYS = {"threads", "device", "precision", "seed", "paper"}
+# Mistakes that are listed of a file: what comes after them is mostly the same.
+MOST_MISTAKES = 100
 HEAD = "experiment,case,row,value,unit,printed"
 
 
@@ -240,6 +242,8 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
     if head != HEAD:
         return paper, [f"{path}:1: the columns must be {HEAD}, in this order"]
     for number, line in enumerate(lines, start=2):
+        if len(mistakes) > MOST_MISTAKES:
+            break
         cells = next(csv.reader([line]), [])
         wrong = [*_line_mistakes(cells, paper)] if cells else []
         if cells and not wrong:

@@ -282,7 +282,7 @@ def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] =
 
 def who_measures() -> str | None:
     """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to hold it."""
-    with contextlib.suppress(OSError):  # no lock can be had here
+    with contextlib.suppress(OSError, UserError):  # no lock can be had here
         path = lock_path()
         if (descriptor := lock_file(path)) is None:
             return path.read_text()

@@ -54,7 +54,7 @@ def checksum_of(path: Path) -> str:
     return _checksum(path, now.st_ino, now.st_size, now.st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=2**14)
 def _checksum(path: Path, *written: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

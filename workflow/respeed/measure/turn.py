@@ -243,10 +243,13 @@ def main() -> None:
     die_first_for_memory()
     try:
         _run(sys.stdin.read(), events)
-    except OSError as error:
-        if not is_of_the_disk(error):
+    except (OSError, UserError) as error:
+        if isinstance(error, UserError):
+            line = str(error)
+        elif is_of_the_disk(error):
+            line = str(cannot_write(error.filename or KERNELS, error))
+        else:
             raise
-        line = str(cannot_write(error.filename or KERNELS, error))
         events.write(json.dumps({"event": "refused", "line": line}) + "\n")
 
 

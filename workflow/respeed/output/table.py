@@ -118,7 +118,8 @@ def to_csv(table: Table, path: Path) -> None:
     """
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
-    write_csv(texts.reset_index().drop(columns="look"), path, mark="\ufeff")
+    lines = [[group, label, *fields] for (group, _, label), fields in zip(texts.index, texts.to_numpy(), strict=True)]
+    write_csv(pd.DataFrame(lines, columns=["group", "label", *texts], dtype=object), path, mark="\ufeff")
 
 
 def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:
@@ -175,15 +176,17 @@ def to_latex(table: Table, stamp: str = "") -> str:
     caption = rf"{above}{title}: {escape_latex(table.caption)}}}\label{{{table.label}"
     floats = []
     for part in table.parts:
-        rows = [_latex_row(label, values, part.shape[1]) for label, values in _lines_of(part)]
-        # `relabel_index` fills in what stands in single braces.
-        names = [re.sub("([{}])", r"\1\1", escape_latex(name)) for name in (table.head, *part)]
-        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / part.shape[1]:.3f}\linewidth}}"
-        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{part.shape[1]}}}{{{field}}}@{{}}"
+        width = part.shape[1]
+        rows = [_latex_row(label, values, width) for label, values in _lines_of(part)]
+        names = " & ".join(map(escape_latex, (table.head, *part)))
+        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / width:.3f}\linewidth}}"
+        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{width}}}{{{field}}}@{{}}"
         for first in range(0, len(rows), MOST_LINES):
-            style = pd.DataFrame(rows[first : first + MOST_LINES]).style.hide(axis="index")
-            tabular = style.relabel_index(names, axis="columns").to_latex(hrules=True, column_format=columns)
-            floats.append(f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\n{tabular}")
+            body = "".join(rows[first : first + MOST_LINES])
+            floats.append(
+                f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\n\\begin{{tabular}}{{{columns}}}\n"
+                f"\\toprule\n{names} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+            )
             caption = f"{title} (continued)"
     notes = " ".join(f"{_latex_mark(note.mark)}{escape_latex(note.text)}" for note in table.notes)
     body = "\\end{table*}\n\\addtocounter{table}{-1}\n".join(floats)
@@ -191,11 +194,11 @@ def to_latex(table: Table, stamp: str = "") -> str:
     return f"% Needs \\usepackage[T1]{{fontenc}} and \\usepackage{{array,booktabs}}.\n{body}{end}"
 
 
-def _latex_row(label: str, values: Sequence[Value], width: int) -> list[str]:
-    """Return the fields of a line, or of a heading, which has no values."""
-    if values:
-        return [escape_latex(label), *map(_latex_value, values)]
-    return [rf"\rlap{{\itshape {escape_latex(label)}}}", *[""] * width]
+def _latex_row(label: str, values: Sequence[Value], width: int) -> str:
+    """Return a line with its end, or a heading, which has no values."""
+    text = escape_latex(label)
+    fields = [text, *map(_latex_value, values)] if values else [rf"\rlap{{\itshape {text}}}", *[""] * width]
+    return f"{' & '.join(fields)} \\\\\n"
 
 
 def _latex_value(value: Value) -> str:
