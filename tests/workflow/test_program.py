@@ -23,7 +23,7 @@ def test_a_program_of_a_paper_runs_once_its_reader_allows_it(project: Project) -
         project.folder / "results/smoke/tables/cells.csv",
     )
     shutil.copytree(ROOT / "docs/three-loops", folder)
-    said = "(workflow/papers/three-loops/paper.yaml):\n      ./multiply columns '{n}'\n      ./multiply rows '{n}'"
+    said = "(workflow/papers/three-loops/paper.yaml):\n      ./multiply columns 1024\n      ./multiply columns 512\n"
     dry = project.snakemake("-n", *RUN).stdout
     assert said in dry
     consent = re.search(r"allow: \[(three-loops@[0-9a-f]+)\]", dry)[1]

@@ -38,9 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if isinstance(stream, io.TextIOWrapper):  # it may be closed
-                by_line = stream.line_buffering
                 # Letters that the encoding lacks become escapes too.
-                screen = Screen(stream.buffer, stream.encoding, "backslashreplace", line_buffering=by_line)
+                screen = Screen(
+                    stream.buffer, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering
+                )
                 setattr(sys, name, screen)
     try:
         options = vars(build_parser().parse_args(arguments))

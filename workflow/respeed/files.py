@@ -20,16 +20,17 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.inputs.consent import say_denied
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets, notes_of
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import lines_of, mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
 from respeed.machine import describe_machine, difference, machine_slug
+from respeed.machine.process import Facts
 from respeed.paths import (
     BACKENDS,
     HARDWARE,
@@ -145,7 +146,7 @@ class Carried(NamedTuple):
     """
 
     files: Files
-    hardware: dict[str, dict[str, Any]]
+    hardware: dict[str, Facts]
     mistakes: list[str]
     sha256: str = ""
 
@@ -294,7 +295,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         if mistakes := _all_mistakes(carried, path):
             raise UserError(mistakes[0])
         if len(carried.hardware) > MAX_MACHINES:
-            raise UserError(f"{path}: has {len(carried.hardware)} machines; export at most {MAX_MACHINES} at a time")
+            raise UserError(f"{path}: has more than {MAX_MACHINES} machines; export fewer at a time")
         if (name or into) and len(carried.hardware) > 1:
             machines = ", ".join(carried.hardware)
             raise UserError(f"{path}: has {len(carried.hardware)} machines ({machines}), for one name; export one")
@@ -308,9 +309,8 @@ def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: st
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     here = check_name("machine", into or name or machine, str(path))
     there, this = recorded_machines(smoke), load_config().machine or machine_slug()
-    imports, notes = read_imports(here, smoke), notes_of(here)
-    is_node = notes is not None and notes.slurm is not None  # which a job will measure
-    if here not in {*there, this} and not is_node:
+    imports = read_imports(here, smoke)
+    if here not in {*there, this}:
         if into:
             raise UserError(f"--into: no records of {into!r}{nearest(into, there)}")
         return here
@@ -347,8 +347,7 @@ def _write_import(machine: str, here: str, carried: Carried, path: Path, smoke: 
     if new and carried.sha256 not in {one.sha256 for one in imports}:
         now, files = datetime.now(UTC).isoformat(timespec="seconds"), [str(path.relative_to(imported)) for path in new]
         origin = Import(file=path.resolve().name, sha256=carried.sha256, imported=now, files=files)
-        lines = [one.model_dump_json() for one in (*imports, origin)]
-        write_text(imported / IMPORTS, "".join(f"{line}\n" for line in lines))
+        write_text(imported / IMPORTS, "".join(f"{known.model_dump_json()}\n" for known in (*imports, origin)))
     for target, data in new.items():
         with replacing(target) as file:
             file.write(data)

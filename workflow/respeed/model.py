@@ -33,6 +33,7 @@ FORM = ConfigDict(extra="forbid")
 LARGEST = 1e30
 
 SOME = Field(min_length=1)
+Names = tuple[str, ...]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
 LabelOrNone = Annotated[str, Field(max_length=100)]
@@ -101,7 +102,7 @@ def _check_precision(name: str) -> str:
 # Empty if the paper's file gives none.
 Precision = Annotated[str, AfterValidator(_check_precision)]
 # The keys that a claim needs for each test; the claim may have no other key that is listed here.
-NEEDS: Mapping[str, tuple[str, ...]] = {
+NEEDS: Mapping[str, Names] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
     "limited": ("experiment", "row", "over_case", "by"),
     "memory": ("experiment", "row"),
@@ -270,11 +271,11 @@ class Claim:
     test: Annotated[str, known("test", lambda: NEEDS)]
     experiment: str = ""
     row: str = ""
-    over: tuple[str, ...] = ()
+    over: Names = ()
     threads: Annotated[StrictInt, Field(ge=2)] | None = None
     over_case: str = ""
     by: str = ""
-    of: tuple[str, ...] = ()
+    of: Names = ()
     mean: Literal["geometric", "arithmetic"] | None = None
 
 
@@ -390,7 +391,7 @@ class Algorithm:
 
     name: SkipJsonSchema[str]
     label: Label
-    published_for: tuple[str, ...]
+    published_for: Names
     architectures: Architectures = ARCHITECTURES
     parameters: Parameters = field(default_factory=dict)
     cases: dict[str, Parameters] = field(default_factory=dict)
@@ -465,7 +466,7 @@ class Experiment:
         """Return the table with the cases of the smoke preset, which have no printed column."""
         return replace(self, cases=self.smoke_cases, original=self)
 
-    def case_names(self) -> tuple[str, ...]:
+    def case_names(self) -> Names:
         """Return the names of the table's cases, each once; the total, if there is one, comes last."""
         names = dict.fromkeys(case.name for case in self.cases)
         return (*names, self.total_case) if self.total else tuple(names)
@@ -656,12 +657,12 @@ class Paper:
         return links
 
     @property
-    def cpu_rows(self) -> tuple[str, ...]:
+    def cpu_rows(self) -> Names:
         """Return the names of the published CPU rows."""
         return tuple(name for name, row in self.rows.items() if row.is_cpu)
 
     @property
-    def device_rows(self) -> tuple[str, ...]:
+    def device_rows(self) -> Names:
         """Return the names of the published rows that are not CPU rows."""
         return tuple(name for name, row in self.rows.items() if not row.is_cpu)
 

@@ -89,7 +89,7 @@ def private_folder(name: str = "") -> Path:
     home = user_cache_path("respeed")
     home.parent.mkdir(parents=True, exist_ok=True)
     folder = home / name
-    for path in dict.fromkeys((home, folder)):
+    for path in (home, folder):
         path.mkdir(mode=0o700, exist_ok=True)
         facts = path.lstat()
         is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()

@@ -338,6 +338,9 @@ class Record:
         return f"{backend.package}, triton" if backend.elementwise == "triton" else backend.package
 
 
+Records = Iterable[Record]
+
+
 # --- writing
 
 
@@ -543,7 +546,7 @@ def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]
     return in_order(record for record in contents if isinstance(record, Record))
 
 
-def in_order(records: Iterable[Record]) -> list[Record]:
+def in_order(records: Records) -> list[Record]:
     """Sort records by the times at which their processes began."""
     return sorted(records, key=lambda record: (record.start.started, record.path.name))
 

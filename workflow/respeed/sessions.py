@@ -6,16 +6,15 @@ import looks for records. Nothing is deleted.
 """
 
 import math
-from collections.abc import Iterable
 
 from respeed.errors import UserError, cannot_write, nearest
-from respeed.records import SET_ASIDE, Record, in_order, read_records
+from respeed.records import SET_ASIDE, Record, Records, in_order, read_records
 
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
 PAUSE = 30 * 60.0
 
 
-def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
+def split_sessions(records: Records) -> list[list[Record]]:
     """Split the records of one machine, in order of time, into sessions.
 
     A session ends when nothing is measured for longer than `PAUSE`.
@@ -30,12 +29,12 @@ def split_sessions(records: Iterable[Record]) -> list[list[Record]]:
     return sessions
 
 
-def number_sessions(records: Iterable[Record]) -> list[tuple[int, Record]]:
+def number_sessions(records: Records) -> list[tuple[int, Record]]:
     """Return the records of one machine in order of time, each with the number of its session, from 0."""
     return [(number, record) for number, session in enumerate(split_sessions(records)) for record in session]
 
 
-def name_session(records: Iterable[Record]) -> str:
+def name_session(records: Records) -> str:
     """Return the name of a session: when the first of its `records` began, to the minute."""
     return min(record.start.started for record in records)[:16]
 

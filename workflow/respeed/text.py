@@ -58,7 +58,7 @@ def escape_unprintable(text: str, keep: str = "") -> str:
 
 def visible(text: str) -> str:
     """Return the text on one line of at most MOST_LETTERS, with escapes for characters that cannot be printed."""
-    return clip(escape_unprintable(text[: MOST_LETTERS + 1]))
+    return clip(escape_unprintable(text))
 
 
 def clip(text: str, most: int = MOST_LETTERS) -> str:

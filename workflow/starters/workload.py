@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, checked_rows
@@ -33,7 +34,7 @@ class NAME(Workload):
     allocates: ClassVar = True
     # There are more, such as the learned arrays (learned = ("W",)): class Workload has all, with a comment each.
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Return all arrays by name. A step has them as attributes of `a`, on the row's device and in its precision.
 
         Large ones are `Drawn`: they are made where they are needed, and again for the check. `Zeros(m, n)` is an

@@ -14,7 +14,7 @@ from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
 from respeed.analysis.why import make_why
-from respeed.inputs.machines import Notes, Profile
+from respeed.inputs.machines import Notes, Profiles
 from respeed.model import Papers
 from respeed.records import Description, read_description, read_imports, read_machines
 
@@ -43,7 +43,7 @@ class Tables:
 def make_tables(
     smoke: bool,
     papers: Papers,
-    profiles: Mapping[str, Profile],
+    profiles: Profiles,
     notes: Mapping[str, Notes],
     only: Collection[str] = (),
     count: Count | None = None,

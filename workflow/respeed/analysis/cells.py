@@ -14,7 +14,7 @@ from respeed.analysis.estimates import FULL_PRECISION, Doubt, Estimate, estimate
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
 from respeed.inputs.consent import why_denied
-from respeed.inputs.machines import Price, Profile, other_library
+from respeed.inputs.machines import Price, Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, PublishedRow, Unit, number_bytes
 from respeed.records import Description, Row
@@ -174,7 +174,7 @@ def _judge_energy(rounds: Sequence[Any]) -> Fields:
 def make_cells(
     rounds: pd.DataFrame,
     papers: Papers,
-    profiles: Mapping[str, Profile],
+    profiles: Profiles,
     descriptions: Mapping[str, Description],
     prices: Mapping[str, Price] | None = None,
     count: Count | None = None,
@@ -208,7 +208,7 @@ def make_cells(
 def _asked(
     rounds: pd.DataFrame,
     papers: Papers,
-    profiles: Mapping[str, Profile],
+    profiles: Profiles,
     descriptions: Mapping[str, Description],
 ) -> Iterator[Fields]:
     """Yield every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
@@ -272,9 +272,7 @@ def describe_work(experiment: Experiment, case: Case) -> str:
     return f"a step of {batch:,} {experiment.unit.examples}" if batch else "a step"
 
 
-def _rows_of_machine(
-    ran: Mapping[str, Row], profiles: Mapping[str, Profile], hardware: Mapping[str, Any]
-) -> list[Row | Profile]:
+def _rows_of_machine(ran: Mapping[str, Row], profiles: Profiles, hardware: Mapping[str, Any]) -> list[Row | Profile]:
     """Return the rows of one machine as their profiles' files say, in order of architecture and name.
 
     If the file is gone, or its settings differ from the records, the row is as it `ran`.

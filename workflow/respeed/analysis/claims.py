@@ -133,7 +133,11 @@ class Compared:
         return "open" if self.open else "inside"
 
 
-def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
+# All cases of a claim, or those that were measured.
+Cases = Sequence[Compared]
+
+
+def judge_claim(claim: Claim, compared: Cases) -> Verdict:
     """Judge a claim from all of its cases; the reason names cases without a time."""
     measured = [case for case in compared if case.is_measured]
     absent = [case for case in compared if not case.is_measured]
@@ -154,7 +158,7 @@ def judge_claim(claim: Claim, compared: Sequence[Compared]) -> Verdict:
     return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
 
 
-def find_weakest(measured: Sequence[Compared]) -> Any | None:
+def find_weakest(measured: Cases) -> Any | None:
     """Return the cell that is farthest above its bound; None if no cell is weak."""
     cells = itertools.chain.from_iterable(_pairs(measured))
     weak = [cell for cell in cells if cell.expected_seconds and cell.seconds > WEAK * cell.expected_seconds]
@@ -165,7 +169,7 @@ def _times_bound(cell: Any) -> float:
     return float(cell.seconds / cell.expected_seconds)
 
 
-def _name_weakest(measured: Sequence[Compared]) -> str:
+def _name_weakest(measured: Cases) -> str:
     cell = find_weakest(measured)
     if cell is None:
         return ""
@@ -185,7 +189,7 @@ def judge_case(claim: Claim, case: Compared) -> Verdict:
     return kind, why.removeprefix(f"{case.name}: ")
 
 
-def judge_numbers(measured: Sequence[Compared]) -> Verdict:
+def judge_numbers(measured: Cases) -> Verdict:
     """Judge a claim that names a number for each case.
 
     If some cases lie above their number and others below, the trend is not reproduced, whatever becomes of open cases.
@@ -223,7 +227,7 @@ def judge_numbers(measured: Sequence[Compared]) -> Verdict:
     return REPRODUCED, f"a difference of {format_share(2 * margin)} would show"
 
 
-def judge_bound(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
+def judge_bound(measured: Cases, least: float = 1.0) -> Verdict:
     """Judge a claim that every ratio lies above `least`: a single case below is enough to refute the claim."""
     below = [case.name for case in measured if case.here.is_below(least)]
     if below:
@@ -232,7 +236,7 @@ def judge_bound(measured: Sequence[Compared], least: float = 1.0) -> Verdict:
     return (NOT_SETTLED, _say_open(unsure)) if unsure else (REPRODUCED, "")
 
 
-def judge_growth(measured: Sequence[Compared]) -> Verdict:
+def judge_growth(measured: Cases) -> Verdict:
     """Judge whether a number grows from case to case, as the published one does.
 
     The number grows if the last interval lies above the first, and each case is known to be above the previous case or
@@ -266,7 +270,7 @@ def _falls(before: Compared, after: Compared) -> bool:
     return after.here.value < before.here.value * (1 - SETTLED_MARGIN)
 
 
-def judge_crossover(measured: Sequence[Compared]) -> Verdict:
+def judge_crossover(measured: Cases) -> Verdict:
     """Judge whether the first ratio lies below 1 and the last ratio above 1.
 
     The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
@@ -286,7 +290,7 @@ def judge_crossover(measured: Sequence[Compared]) -> Verdict:
     return REPRODUCED, f"faster from {lowest.name} on"
 
 
-def judge_limited(measured: Sequence[Compared]) -> Verdict:
+def judge_limited(measured: Cases) -> Verdict:
     """Judge whether each ratio is above 1 and at least one clearly below its ideal; the reason has ratio / ideal."""
     kind, why = judge_bound(measured)
     if kind != REPRODUCED:
@@ -299,7 +303,7 @@ def judge_limited(measured: Sequence[Compared]) -> Verdict:
     return (NOT_SETTLED, _say_open(unsure)) if unsure else (LARGER, f"{reached}: nearly no limit shows")
 
 
-def judge_memory(measured: Sequence[Compared]) -> Verdict:
+def judge_memory(measured: Cases) -> Verdict:
     """Judge whether a program moves its bytes nearly as fast as a copy; each ratio is a share of the copy's rate."""
     kind, why = judge_bound(measured, NEAR_COPY)
     return kind, "something else than the memory limits it" if kind == SMALLER else why
@@ -317,7 +321,7 @@ RULES = {
 }
 
 
-def _untested(absent: Sequence[Compared]) -> str:
+def _untested(absent: Cases) -> str:
     return NOT_SETTLED if any(case.may_come for case in absent) else NOT_TESTABLE
 
 
@@ -325,7 +329,7 @@ def _name(absent: Compared) -> str:
     return ": ".join(filter(None, [absent.name, absent.missing]))
 
 
-def _say_open(cases: Sequence[Compared]) -> str:
+def _say_open(cases: Cases) -> str:
     """Return why cases are not settled."""
     return _by_reason({case.name: case.open or LEFT_OPEN for case in cases})
 
@@ -394,7 +398,7 @@ def _on_machines(
                 yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
 
 
-def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> Fields:
+def _row(claim: Claim, compared: Cases, verdict: Verdict) -> Fields:
     """Return the columns of claims.csv for some cases of a claim."""
     measured = [case for case in compared if case.is_measured]
     printed = [case.published for case in compared]
@@ -418,18 +422,18 @@ def _row(claim: Claim, compared: Sequence[Compared], verdict: Verdict) -> Fields
     }
 
 
-def _pairs(cases: Sequence[Compared]) -> list[tuple[Any, Any]]:
+def _pairs(cases: Cases) -> list[tuple[Any, Any]]:
     """Return our rows and their bases in these cases."""
     return list(itertools.chain.from_iterable(case.pairs for case in cases))
 
 
-def say_published(compared: Sequence[Compared]) -> str:
+def say_published(compared: Cases) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
     texts = {format_speedup(case.published): case.text for case in sorted(compared, key=attrgetter("published"))}
     return _range(list(texts.values()))
 
 
-def _say_measured(claim: Claim, measured: Sequence[Compared]) -> str:
+def _say_measured(claim: Claim, measured: Cases) -> str:
     """Return the range of our numbers as text, with the interval of one, or the range of the intervals of several."""
     say = format_whole_share if claim.test == "memory" else format_speedup
     ends = [(case.here.low, case.here.high) for case in measured if case.here.low and case.here.high]
@@ -511,7 +515,7 @@ def _compare_case(claim: Claim, paper: Paper, case: Compared, cells: Cells, samp
     return replace(case, pairs=((row, base),), here=ratio, rounds=min(row.rounds, base.rounds))
 
 
-def average(claim: Claim, cases: Sequence[Compared]) -> Compared:
+def average(claim: Claim, cases: Cases) -> Compared:
     """Return as one case the mean over all cases of several claims; `words` of a case is the title of its table.
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.errors import UserError
+from respeed.model import Names
 from respeed.paths import write_text
 from respeed.text import printable
 
@@ -54,7 +55,7 @@ class Table:
     """A tidy table: the meaning of a row, the names of the key columns, and all columns by name, in order."""
 
     row: str
-    key: tuple[str, ...]
+    key: Names
     columns: dict[str, Column]
 
     @property
@@ -104,7 +105,7 @@ def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
 
 
 @functools.cache
-def _row_type(columns: tuple[str, ...]) -> Any:
+def _row_type(columns: Names) -> Any:
     return namedtuple("Row", columns)
 
 

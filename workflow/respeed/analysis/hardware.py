@@ -10,7 +10,7 @@ from respeed.analysis.cells import tell_apart
 from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
-from respeed.records import Accelerator, Description, Import, Record
+from respeed.records import Accelerator, Description, Import, Record, Records
 from respeed.text import counted, is_known
 
 # Facts that may change from round to round on the same machine.
@@ -102,7 +102,7 @@ def _show(fact: str, value: Any) -> str:
     return f"{value:g} CPUs" if fact == "cpu_quota" else show_field(fact, value)
 
 
-def _libraries(records: Iterable[Record]) -> list[str]:
+def _libraries(records: Records) -> list[str]:
     """Return the libraries that multiplied or shared work among threads, such as openblas 0.3.30 (SkylakeX)."""
     names = set()
     for record in records:
@@ -112,7 +112,7 @@ def _libraries(records: Iterable[Record]) -> list[str]:
     return sorted(names)
 
 
-def _devices(records: Iterable[Record]) -> Iterator[str]:
+def _devices(records: Records) -> Iterator[str]:
     """Yield each device's multiprocessors, power limit and driver, as found when a process started."""
     for record in records:
         device, backend = record.start.accelerator or Accelerator(), record.start.backend
@@ -129,7 +129,7 @@ def _devices(records: Iterable[Record]) -> Iterator[str]:
             yield f"{device.name or (backend and backend.accelerator)}: {', '.join(texts)}"
 
 
-def _plain_steps(records: Iterable[Record]) -> list[str]:
+def _plain_steps(records: Records) -> list[str]:
     """Return the cases whose steps could not be captured as a graph and ran operation by operation, with the reason."""
     cases: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
@@ -140,7 +140,7 @@ def _plain_steps(records: Iterable[Record]) -> list[str]:
     return [f"{label}, {_join(names, ', ')}: {why}" for (label, why), names in cases.items()]
 
 
-def _between_products(records: Iterable[Record]) -> Iterator[str]:
+def _between_products(records: Records) -> Iterator[str]:
     """Yield, for each row on a device, the compiler that fused the work between matrix products, or why none did."""
     for record in records:
         fused_by = record.start.backend and record.start.backend.elementwise
@@ -148,7 +148,7 @@ def _between_products(records: Iterable[Record]) -> Iterator[str]:
             yield f"{record.start.profile.label}: {fused_by}"
 
 
-def _clocks(records: Iterable[Record]) -> Iterator[str]:
+def _clocks(records: Records) -> Iterator[str]:
     """Yield each device row's clock, why it was not higher, and the highest power and temperature, after blocks."""
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for record in records:
@@ -173,7 +173,7 @@ def _clocks(records: Iterable[Record]) -> Iterator[str]:
             yield ": ".join(filter(None, [f"{label} {', '.join(texts)}", ", ".join(whys)]))
 
 
-def _profiles(records: Iterable[Record]) -> dict[str, str]:
+def _profiles(records: Records) -> dict[str, str]:
     """Return the software of each profile by label, as the measuring processes found it.
 
     The text has the library, kernel, threads, precision and the largest error of a checked step. The label, the threads

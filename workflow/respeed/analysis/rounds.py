@@ -26,7 +26,7 @@ from respeed.analysis.neighbours import (
 )
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
-from respeed.records import Record, Result, case_key
+from respeed.records import Record, Records, Result, case_key
 from respeed.sessions import split_sessions
 from respeed.text import join_words
 
@@ -70,7 +70,7 @@ def key_of(cell: Any) -> CellKey:
     return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
 
 
-def read_rounds(records: Iterable[Record], papers: Papers) -> pd.DataFrame:
+def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
 
     If a case was measured in several ways (other threads, another version of its library), only the latest way
@@ -110,7 +110,7 @@ def _homes(papers: Papers) -> dict[tuple[str, bool], list[Home]]:
     return homes
 
 
-def _rounds_of_machine(records: Iterable[Record], homes: Mapping[tuple[str, bool], Sequence[Home]]) -> Iterator[Fields]:
+def _rounds_of_machine(records: Records, homes: Mapping[tuple[str, bool], Sequence[Home]]) -> Iterator[Fields]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
     products: dict[Product, list[Record]] = defaultdict(list)
@@ -136,7 +136,7 @@ def _product_of(record: Record) -> Product:
     return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
 
 
-def _ceilings(records: Iterable[Record]) -> dict[str, float]:
+def _ceilings(records: Records) -> dict[str, float]:
     """Return the highest rates that matrix products and copies have reached on a row.
 
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
@@ -254,7 +254,7 @@ def _way_of(record: Record, result: Result) -> _Way:
     return _Way(settings, record.library, result.source)
 
 
-def _latest(records: Iterable[Record]) -> dict[tuple[str, str], _Way]:
+def _latest(records: Records) -> dict[tuple[str, str], _Way]:
     """Return the latest way in which each case was measured on a profile; its library is the last that is known."""
     latest: dict[tuple[str, str], _Way] = {}
     for record in records:

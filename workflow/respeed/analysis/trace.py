@@ -1,6 +1,5 @@
 """Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from respeed.analysis.rounds import CELL, INSIDE, key_of
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
-from respeed.records import Record, is_imported, read_imports
+from respeed.records import Records, is_imported, read_imports
 from respeed.text import measured_value
 
 # The number of rounds that the command adds to the existing rounds: as many as an interval needs.
@@ -76,7 +75,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     return f"./run respeed measure {only} {more}"
 
 
-def trace_cell(tables: Tables, records: Iterable[Record], cell: Any) -> dict[str, Any]:
+def trace_cell(tables: Tables, records: Records, cell: Any) -> dict[str, Any]:
     """Return everything that the number of a cell was made from, as a document for JSON.
 
     Parameters

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from respeed.errors import NotMeasurable
-from respeed.machine.process import child_environment, die_with_parent, private_stdout
+from respeed.machine.process import Facts, child_environment, die_with_parent, private_stdout
 from respeed.model import number_bytes
 from respeed.text import first_line
 from respeed.workloads import Arrays, Item, Pairs, Workload
@@ -75,7 +75,7 @@ class Backend(ABC):
         """Return an array as NumPy's, in fp32 or fp64, to be used before the next step; anything else unchanged."""
 
     @abstractmethod
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about the library, as it is set up now, for a record.
 
         These are `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel` and
@@ -288,7 +288,7 @@ def probe(backend: str, device: str) -> None:
     answers.write(json.dumps(try_device(backend, device)) + "\n")
 
 
-def try_device(backend: str, device: str) -> dict[str, Any]:
+def try_device(backend: str, device: str) -> Facts:
     """Try a device in each precision, with a small matrix product and an addition.
 
     Returns

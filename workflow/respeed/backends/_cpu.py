@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numpy.random import Generator
 
 from respeed import kernels
 from respeed.backends import Backend, Step
@@ -29,7 +30,7 @@ class OnCpu(Backend):
     def __init__(self, precision: str, threads: int, seed: int) -> None:
         super().__init__(precision, threads)
         kernels.FEW = self.few
-        self._keys = np.random.Generator(np.random.SFC64(seed))
+        self._keys = Generator(np.random.SFC64(seed))
         self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
         # All threads begin here: in some libraries the number that one thread sets for itself holds for all threads.
         together = Barrier(max(1, threads - 1))

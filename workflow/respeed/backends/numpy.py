@@ -13,6 +13,7 @@ from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
 from respeed.kernels import empty_aligned
 from respeed.kernels.blas import TAKES_INT
+from respeed.machine.process import Facts
 from respeed.machine.software import LIBRARIES, controller, scipy_library
 from respeed.workloads.arrays import Drawn
 
@@ -60,7 +61,7 @@ class Backend(OnCpu):
         """Return `array` itself, since it lies on the host."""
         return array
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about SciPy and its BLAS for a record."""
         pool = self._library.info()
         return {
@@ -96,6 +97,6 @@ class Accelerate:
             raise NotMeasurable("Accelerate uses one thread, or as many as when it was loaded")
         self._set(int(threads == 1))  # Apple's enum BLAS_THREADING: 0 is many, 1 is one
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Facts:
         """Return the version of macOS as Accelerate's, and the largest number of threads that it uses."""
         return {"version": f"macOS {platform.mac_ver()[0] or 'unknown'}", "num_threads": self._most}

@@ -28,6 +28,7 @@ from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, is_of_the_disk
 from respeed.machine.devices import NAMES, split_device, too_high
+from respeed.machine.process import Facts
 from respeed.paths import private_folder
 from respeed.text import first_line
 from respeed.workloads.arrays import Drawn, Zeros
@@ -128,7 +129,7 @@ class Torch(Base):
             return False
         return True
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about torch for a record."""
         return {
             "package": f"torch {torch.__version__}",
@@ -169,7 +170,7 @@ class TorchOnCpu(OnCpu, Torch):
         super().begin_thread()
         torch.set_grad_enabled(False)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about torch on a CPU for a record, with the library of its matrix products."""
         one_dnn = "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"
         return {
@@ -236,7 +237,7 @@ class OnAccelerator(Torch):
         """Return when all operations on all streams of the current device, which is the row's, are done."""
         self._of.synchronize()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about torch on an accelerator for a record."""
         name = getattr(self._of, "get_device_name", lambda device: device.type)(self.device)
         return {**super().describe(), "accelerator": name, "graphs": "no: this device has no graphs"}
@@ -313,7 +314,7 @@ class OnCuda(OnAccelerator):
         free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
         return max(0.0, free)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Facts:
         """Return the facts about torch on a GPU for a record, such as whether Triton's kernels and graphs are used."""
         properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
         return {

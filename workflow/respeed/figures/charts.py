@@ -33,7 +33,7 @@ from respeed.figures.style import (
     make_look,
     new_figure,
 )
-from respeed.model import Experiment, Paper, number_bytes
+from respeed.model import Experiment, Names, Paper, number_bytes
 from respeed.output.layout import Shown
 
 # The columns of a frame of points: the key of the row, the case, and a number with its 95 % interval.
@@ -72,7 +72,7 @@ class Chart:
     note: str
     x_title: str
     y_title: str
-    cases: tuple[str, ...]
+    cases: Names
     rows: tuple[Row, ...]
     points: pd.DataFrame
     is_ordered: bool = False
@@ -146,7 +146,7 @@ class Outcome:
         return self.results.table(name, machine=self.machine, paper=self.paper.name, experiment=self.experiment.name)
 
     @property
-    def cases(self) -> tuple[str, ...]:
+    def cases(self) -> Names:
         """Return the names of the table's cases."""
         return self.experiment.case_names()
 

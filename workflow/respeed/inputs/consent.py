@@ -5,7 +5,6 @@ paper's folder: its paper.yaml has the commands of all cases, rows and presets, 
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import os
 import shlex
@@ -22,8 +21,8 @@ from respeed.text import join_words
 
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
-# More than any program of a paper has.
-MOST_FILES, MOST_BYTES = 10_000, 4 * 2**30
+# More than any program of a paper has; each file counts as so many bytes more.
+MOST_BYTES, A_FILE = 2**32, 2**18
 
 
 def why_denied(case: Case) -> str | None:
@@ -62,14 +61,12 @@ def find_consent(paper: str) -> str:
 
 
 def find_commands(paper: str) -> list[str]:
-    """Return the commands of all cases on all kinds of rows, with names in place of the cases' numbers."""
+    """Return the commands of all cases on all kinds of rows."""
     commands = set[str]()
     for table in PAPER_FILES.load(paper).experiments.values():
         for case in (*table.cases, *table.smoke_cases):
-            texts = {key: said for key, said in case.parameters.items() if not isinstance(said, int | float)}
-            words = [command_of(dataclasses.replace(case, parameters=texts), row) for row in ARCHITECTURES]
-            commands |= {" ".join(map(_quote, one)) for one in words if one}
-    return sorted(commands)
+            commands |= {" ".join(map(_quote, command_of(case, row))) for row in ARCHITECTURES}
+    return sorted(filter(None, commands))
 
 
 def _quote(word: str) -> str:
@@ -92,8 +89,10 @@ def _find_files(paper: str) -> list[str]:
             for path in [Path(home, name) for name in folders + names]:
                 name, kind = _quote(str(path.relative_to(folder))), path.lstat().st_mode
                 if stat.S_ISREG(kind):
-                    left -= path.stat().st_size
-                    lines.append(f"{name} {checksum_of(path) if left > 0 else ''}")
+                    left -= path.stat().st_size + A_FILE
+                    if left < 0:
+                        raise UserError(f"{folder}: has too much to be looked at; keep elsewhere what is not run")
+                    lines.append(f"{name} {checksum_of(path)}")
                 elif stat.S_ISLNK(kind) and path.resolve().is_relative_to(folder.resolve()):
                     lines.append(f"{name} {_quote(os.readlink(path))}")
                 elif not stat.S_ISDIR(kind):
@@ -102,8 +101,6 @@ def _find_files(paper: str) -> list[str]:
                     )
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read, and may be part of a program: {error.strerror}") from None
-    if left < 0 or len(lines) > MOST_FILES:
-        raise UserError(f"{folder}: has too much to be looked at for consent; keep what is not run elsewhere")
     return sorted(lines)
 
 

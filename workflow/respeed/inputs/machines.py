@@ -113,6 +113,8 @@ PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read_profile)
 profile_names = PROFILE_FILES.names
 load_profile = PROFILE_FILES.load
 load_profiles = PROFILE_FILES.load_all
+# Hardware profiles by name.
+Profiles = Mapping[str, Profile]
 
 
 def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:

@@ -29,6 +29,7 @@ from respeed.model import (
     Case,
     Claim,
     Experiment,
+    Names,
     Paper,
     Parameters,
     Place,
@@ -176,7 +177,7 @@ def _case_mistakes(table: Experiment) -> Iterator[str]:
             yield f"{where}: the table counts examples: write a batch, here or in protocol"
 
 
-def _misfit(value: Any, kind: str | tuple[str, ...]) -> str | None:
+def _misfit(value: Any, kind: str | Names) -> str | None:
     """Return why a parameter's `value` is not of its `kind`; None if it is."""
     said = clip(repr(value), SHOWN)
     if isinstance(kind, tuple):

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from yaml.composer import Composer
 
 from respeed.errors import UserError, nearest
-from respeed.model import LARGEST
+from respeed.model import LARGEST, Names
 from respeed.paths import NAME, ROOT, check_name
 from respeed.text import clip, name_unprintable, visible
 
@@ -94,7 +94,7 @@ class Files(Generic[Model]):
         """Return the path of the file of that name."""
         return self.folder / self.pattern.replace("*", name)
 
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Names:
         """Return the names of all files except drafts, which are files whose names are not allowed."""
         return tuple(filter(NAME.fullmatch, self._stems()))
 

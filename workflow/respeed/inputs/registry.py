@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError
 from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text, unknown
-from respeed.model import SOME
+from respeed.model import SOME, Names
 from respeed.paths import BACKENDS, WORKLOADS
 
 MAX_BYTES = 1_000_000
@@ -28,7 +28,6 @@ CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validat
 METHODS = ("arrays", "check", "flops", "traffic_bytes")
 SAID = ("tests", "frameworks", "precisions", "products", "allocates")
 
-Names = tuple[str, ...]
 Kinds = dict[str, Literal["whole", "real", "any"] | Names]
 Facts = TypeVar("Facts")
 

@@ -6,7 +6,6 @@ import math
 import os
 import platform
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import psutil
 
 from respeed.machine.cpu import core_cpus, cpu_flags, cpu_model, frequency_governor, usable_cores
 from respeed.machine.devices import accelerator_driver, accelerator_names
-from respeed.machine.process import cpu_quota, output_of, read_word
+from respeed.machine.process import Facts, cpu_quota, output_of, read_word
 from respeed.machine.software import scipy_library
 
 # The memory that a kernel reports differs a little from boot to boot.
@@ -56,7 +55,7 @@ def _words(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", _NOISE.sub(" ", name).lower()).strip("-") or "unknown"
 
 
-def describe_machine() -> dict[str, Any]:
+def describe_machine() -> Facts:
     """Return facts about the hardware and the operating system, for records and the machine's description."""
     return {
         "cpu": cpu_model(),
@@ -86,13 +85,13 @@ def host_mark() -> str | None:
     return hashlib.sha256(_PURPOSE + number.encode()).hexdigest()[:16] if number else None
 
 
-def hardware_digits(facts: Mapping[str, Any]) -> str:
+def hardware_digits(facts: Facts) -> str:
     """Return four hexadecimal digits of a hash of the facts in `FIELDS`, except the memory, which varies by boot."""
     values = [facts.get(field) for field in FIELDS if field != "memory_bytes"]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:4]
 
 
-def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str | None:
+def difference(there: Facts, here: Facts) -> str | None:
     """Return the first field in which two machines differ, with both values; None if they may be the same machine.
 
     An example is "memory, 15.6 GiB, not 23.4 GiB", in which the first value is that of `there`. A field that only one

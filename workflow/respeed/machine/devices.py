@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from respeed.machine.process import read_word
+from respeed.machine.process import Facts, read_word
 from respeed.text import squeeze
 
 # The usual names of the kinds of accelerators.
@@ -81,7 +81,7 @@ def missing_device(device: str) -> str | None:
     return None
 
 
-def device_facts(pci: str | None = None) -> list[dict[str, Any]]:
+def device_facts(pci: str | None = None) -> list[Facts]:
     """Return NVML's facts about each NVIDIA device, or only about the device at the PCI address `pci`."""
     nvml, devices = _find_devices(pci)
     return [_ask(FACTS, nvml, device) for device in devices]
@@ -143,7 +143,7 @@ def _is_sliced(nvml: Any, gpu: Any) -> bool:
     return False
 
 
-def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> dict[str, Any]:
+def _ask(queries: Mapping[str, Query], nvml: Any, device: Any) -> Facts:
     """Return NVML's readings of a device, without those that the device does not have.
 
     Many are missing on vGPUs, MIG slices and Jetson, and under WSL2.

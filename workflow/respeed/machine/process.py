@@ -25,13 +25,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import psutil
 
 from respeed.errors import UserError
 from respeed.paths import lock_file, private_folder
 
+# Facts of a machine, a process or a case, as a record has them.
+Facts = dict[str, Any]
 # Inherited and listed in records: the choice of devices, and libraries that are loaded before all others.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
 NAMED = PRELOADED | {

@@ -9,11 +9,10 @@ import platform
 import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
 
 from threadpoolctl import LibController, ThreadpoolController, threadpool_info
 
-from respeed.machine.process import output_of
+from respeed.machine.process import Facts, output_of
 
 # The libraries that SciPy may compute with, by the names in profiles and machines' facts, and their usual names: its
 # wheels have OpenBLAS, or on macOS Apple's Accelerate; those of conda and Linux distributions have the library that
@@ -69,7 +68,7 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def blas_libraries() -> list[dict[str, Any]]:
+def blas_libraries() -> list[Facts]:
     """Return all loaded BLAS and OpenMP libraries; in `file`, the folder distinguishes NumPy's BLAS from SciPy's."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
     return [{"file": library_name(one["filepath"]), **{key: one.get(key) for key in keys}} for one in threadpool_info()]

@@ -20,7 +20,7 @@ from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.inputs.machines import Profile
 from respeed.machine.devices import clock_reader, device_facts, energy_counters
-from respeed.machine.process import allowed_cpus, memory_free, telling_environment
+from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
 from respeed.measure.order import Asked, Order, untimed
 from respeed.measure.timing import (
@@ -43,7 +43,6 @@ from respeed.workloads.matmul import Matmul
 from respeed.workloads.vector_sum import MemoryCopy
 
 # Facts about a process or a case, as the record has them.
-Facts = dict[str, Any]
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=448, k=448, n=448)

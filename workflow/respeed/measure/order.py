@@ -1,11 +1,12 @@
 """The order that the parent sends to a measuring process: which cases to measure, and how."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import SkipValidation
 from pydantic.dataclasses import dataclass
 
 from respeed.inputs.machines import Profile
+from respeed.machine.process import Facts
 from respeed.model import Case
 from respeed.protocol import TimingProtocol
 from respeed.records import case_key
@@ -46,7 +47,7 @@ class Order:
     seed: int
 
 
-def untimed(asked: Asked, status: str, reason: str | None = None) -> dict[str, Any]:
+def untimed(asked: Asked, status: str, reason: str | None = None) -> Facts:
     """Return the facts of a case, for the record, without any times."""
     return {
         "workload": asked.case.workload,

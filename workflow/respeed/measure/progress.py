@@ -6,7 +6,7 @@ no timed step.
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of, read_rounds
+from respeed.machine.process import Facts
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
 from respeed.records import Record, Result
@@ -36,7 +37,7 @@ class Disturbed:
     def __init__(self) -> None:
         self.blocks, self.discarded, self.causes = 0, 0, Counter[str]()
 
-    def add(self, judged: Mapping[str, Any]) -> None:
+    def add(self, judged: Facts) -> None:
         """Add the blocks of a round that `Conditions` have judged."""
         self.blocks += judged["blocks"]
         self.discarded += judged["discarded"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.machine.devices import EnergyCounter
-from respeed.machine.process import allowed_cpus, quota_seconds, read_word
+from respeed.machine.process import Facts, allowed_cpus, quota_seconds, read_word
 from respeed.protocol import Block, TimingProtocol, Warmup
 
 # A function that runs a step of a program, or waits for a device.
@@ -92,7 +92,7 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
     return Snapshot(running, waiting, is_shared or bool(helpers), counts)
 
 
-def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+def difference(before: Snapshot, after: Snapshot) -> Facts:
     """Return the disturbances between two snapshots, and how many threads ran, as fields of a `Block`.
 
     A field is None if the system does not report it.
@@ -141,7 +141,7 @@ def make_probe(product: Step, sync: Step, *, synchronous: bool = True) -> Probe:
     return Probe(product, sync, math.ceil((PROBE_SECONDS if synchronous else DEVICE_PROBE_SECONDS) / seconds))
 
 
-def prove_threads(probe: Probe) -> dict[str, Any]:
+def prove_threads(probe: Probe) -> Facts:
     """Return how many threads really ran during the probe, as `threads_ran`.
 
     The result also has `run_delay_seconds`, for which they waited for a core, and `cpus_taken`, the process's CPU time
@@ -334,7 +334,7 @@ class Timer:
     meter: Meter = NO_METER
     busy: Callable[[], bool] | None = None
     own_seconds: Callable[[int, float], float] = lambda steps, seconds: seconds
-    happened: Callable[[], dict[str, Any]] = dict
+    happened: Callable[[], Facts] = dict
 
     def one_step(self) -> Block:
         """Time one step as a block."""

@@ -23,6 +23,7 @@ from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Profile
 from respeed.machine import describe_machine
 from respeed.machine.process import (
+    Facts,
     Held,
     bind,
     child_environment,
@@ -105,7 +106,7 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
 class _Process:
     """A measuring process and its record."""
 
-    def __init__(self, order: Order, machine: str, facts: dict[str, Any], watcher: Watcher | None = None) -> None:
+    def __init__(self, order: Order, machine: str, facts: Facts, watcher: Watcher | None = None) -> None:
         self.order, self.machine, self.watcher = order, machine, watcher
         self.facts = facts | {"started": utc_now()}
         self.began = seconds_now()
@@ -210,7 +211,7 @@ class _Process:
     def _begin(self) -> None:
         self.start = append_line(self.path, Start, self.facts)
 
-    def _add(self, facts: dict[str, Any]) -> None:
+    def _add(self, facts: Facts) -> None:
         if self.start is None:  # it never came to its first case
             self._begin()
         self.results.append(append_line(self.path, Result, facts))

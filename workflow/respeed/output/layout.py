@@ -116,7 +116,7 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     is_shown = has_number.groupby([rows[name] for name in (*LINE, "key")]).transform("any").astype(bool)
     words = (experiment.original or experiment).column_words() | experiment.column_words()
     if len({*words.values()}) < len(words):  # a tiny case may have a heading of another
-        words = {case: case for case in words}
+        words = dict(zip(words, words, strict=True))
     there, missing = rows[is_shown], rows[~is_shown]
     marks = {reason: str(mark) for mark, reason in enumerate(filter(None, there["reason"].unique()), 1)}
     values = [

@@ -119,7 +119,7 @@ def to_csv(table: Table, path: Path) -> None:
     why = {note.mark: note.text for note in table.notes if note.mark}
     texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
     lines = [[group, label, *fields] for (group, _, label), fields in zip(texts.index, texts.to_numpy(), strict=True)]
-    write_csv(pd.DataFrame(lines, columns=["group", "label", *texts], dtype=object), path, mark="\ufeff")
+    write_csv(pd.DataFrame(lines, columns=["group", "label", *texts]), path, mark="\ufeff")
 
 
 def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:

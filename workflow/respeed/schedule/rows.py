@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from itertools import chain
-from typing import Any
 
 from respeed.errors import NotMeasurable, UserError
-from respeed.inputs.machines import Profile, other_library
+from respeed.inputs.machines import Profile, Profiles, other_library
 from respeed.machine import describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
 from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
-from respeed.machine.process import telling_environment
+from respeed.machine.process import Facts, telling_environment
 from respeed.paths import private_folder, records_folder, write_json
 from respeed.records import is_imported, known_hardware
 from respeed.text import counted, shorten
@@ -44,6 +43,10 @@ class Row:
     cpus: tuple[int, ...]
 
 
+# The rows of a machine, by profile.
+Rows = Mapping[str, Row]
+
+
 def check_same_machine(machine: str, smoke: bool) -> None:
     """Raise UserError if the records under this machine's name were imported, or measured on another machine."""
     if is_imported(machine, smoke):
@@ -56,7 +59,7 @@ def check_same_machine(machine: str, smoke: bool) -> None:
         )
 
 
-def find_rows(profiles: Mapping[str, Profile]) -> tuple[dict[str, Row], dict[str, str]]:
+def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
     """Return, by profile, the rows that this machine can run, and the reasons why it cannot run the others."""
     rows, why_not = dict[str, Row](), dict[str, str]()
     for name, profile in profiles.items():
@@ -93,7 +96,7 @@ def climb(row: Row) -> list[Row]:
 
 
 @functools.cache
-def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[str, Any]:
+def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     """Return the result of `backends.try_device` for the backend and the device.
 
     The trial runs in a process of its own, because a process may not recover from a device error. If the trial's
@@ -116,7 +119,7 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Mapping[st
     return answer
 
 
-def _ask_process(backend: str, device: str) -> dict[str, Any]:
+def _ask_process(backend: str, device: str) -> Facts:
     command = [sys.executable, "-P", "-m", "respeed.cli", "probe", backend, device]
     try:
         trial = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
@@ -137,7 +140,7 @@ def unusable(profile: Profile) -> str | None:
     return reason
 
 
-def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
+def unmet(profile: Profile, facts: Facts) -> str | None:
     """Return the first requirement that the machine does not meet, as a reason; None if it meets all."""
     needs, flags, memory_gb = profile.requires, facts["cpu_flags"], facts["memory_bytes"] / 1e9
     sufficient = INSTRUCTIONS.get(profile.precision)
@@ -153,7 +156,7 @@ def unmet(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     return other_library(profile, facts)
 
 
-def place(profile: Profile, facts: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
+def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
     """Return the number of threads, and the CPUs to run on, one of each physical core.
 
     An accelerator's row gets no CPUs and is not bound: its driver's threads would have to share one core. No row is

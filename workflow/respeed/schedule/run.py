@@ -16,13 +16,13 @@ from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
-from respeed.inputs.machines import MACHINE_FILES, Profile, notes_of
+from respeed.inputs.machines import MACHINE_FILES, Profiles, notes_of
 from respeed.machine import describe_machine, machine_slug
-from respeed.model import Papers
+from respeed.model import Names, Papers
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
 from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
-from respeed.schedule.rows import Row, check_same_machine, find_rows
+from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work, machines_shown, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
@@ -56,10 +56,10 @@ class Run:
     config: Config
     overrides: Mapping[str, Any]
     papers: Papers
-    profiles: Mapping[str, Profile]
+    profiles: Profiles
     machine: str
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    only: tuple[str, ...] = ()
+    only: Names = ()
     since: str = ""
 
     @property
@@ -76,7 +76,7 @@ class Run:
         return find_rows({name: profile for name, profile in self.profiles.items() if name in asked})
 
     @property
-    def rows(self) -> Mapping[str, Row]:
+    def rows(self) -> Rows:
         """Return the rows that this machine can run."""
         return self._found[0]
 
@@ -196,9 +196,7 @@ def _as_settings(said: Mapping[str, Any]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in said.items()]
 
 
-def resolve_run(
-    overrides: Mapping[str, Any], *, measures: bool = True, only: tuple[str, ...] = (), since: str = ""
-) -> Run:
+def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Names = (), since: str = "") -> Run:
     """Read and check every file that a run depends on, and return the run.
 
     If the run `measures`, a mistake in one of these files raises UserError. Otherwise, papers and profiles with

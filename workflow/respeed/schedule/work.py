@@ -9,7 +9,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -27,7 +27,7 @@ from respeed.model import Case, Experiment, Paper, Papers, command_of
 from respeed.paths import PAPERS, private_folder, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.records import case_key, recorded_machines
-from respeed.schedule.rows import LADDER_BACKEND, Row, climb
+from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
 # Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
 FIRST, USUAL = 0, 1
@@ -173,7 +173,7 @@ class Work:
         return SMOKE if self.smoke else REAL
 
 
-def list_work(config: Config, papers: Papers, rows: Mapping[str, Row], machine: str, only: Sequence[str] = ()) -> Work:
+def list_work(config: Config, papers: Papers, rows: Rows, machine: str, only: Sequence[str] = ()) -> Work:
     """List each case once on every row that runs it, in the order of the tables.
 
     Parameters
@@ -233,7 +233,7 @@ def chosen_tables(config: Config, papers: Papers) -> list[tuple[Paper, Experimen
     return [(paper, table) for paper, table in tables if config.experiments is None or table.name in config.experiments]
 
 
-def _rows_for(config: Config, experiment: Experiment, rows: Mapping[str, Row]) -> list[Row]:
+def _rows_for(config: Config, experiment: Experiment, rows: Rows) -> list[Row]:
     """Return the rows that the configuration asks to run a table."""
     if experiment.ladder:
         steps = [one for one in rows.values() if one.profile.threads == "all" and one.profile.backend == LADDER_BACKEND
@@ -254,9 +254,7 @@ def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
     ]
 
 
-def _tier(
-    config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool, rows: Mapping[str, Row]
-) -> int:
+def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool, rows: Rows) -> int:
     """Return the tier of a table on a row; it is USUAL without an accelerator's row, or without minutes.
 
     As an accelerator may be lent by the minute, FIRST is the first table on two rows in fp32: an accelerator's and a
@@ -275,7 +273,7 @@ def _tier(
     return FIRST if is_first else USUAL
 
 
-def _shown_first(rows: Mapping[str, Row]) -> set[str]:
+def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
     single = sorted(
         (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name

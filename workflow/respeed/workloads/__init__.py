@@ -22,14 +22,17 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
-from respeed.model import Case
+from respeed.model import Case, Names
 from respeed.paths import WORKLOADS, class_name
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
 Arrays = SimpleNamespace
 # The same as keys: what is to be drawn, and in JAX, what a step returns.
 Named = dict[str, Any]
+# How often each part counts in a step.
+Weights = Mapping[str, float]
 # How a step in JAX draws: a function of a shape that returns numbers from [0, 1).
 Uniform = Callable[[Sequence[int]], Any]
 # The result of a step, and the result that it must have; perhaps also a size, which errors are divided by where the
@@ -97,16 +100,16 @@ class Workload:
     tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
     # left them.
-    learned: ClassVar[tuple[str, ...]] = ()
-    state: ClassVar[tuple[str, ...]] = ()
+    learned: ClassVar[Names] = ()
+    state: ClassVar[Names] = ()
     # Arrays of which each step uses the next item, so that no step finds its input in the caches.
-    cycled: ClassVar[tuple[str, ...]] = ()
+    cycled: ClassVar[Names] = ()
     # Array -> the array that is copied to it after each step. When cycled arrays are at their first item again, the
     # array is again as in `arrays`.
     handed_on: ClassVar[Mapping[str, str]] = {}
     # The frameworks that the workload runs on, if not all that it has a step for; and the precisions that make sense.
-    frameworks: ClassVar[tuple[str, ...]] = ()
-    precisions: ClassVar[tuple[str, ...]] = ()
+    frameworks: ClassVar[Names] = ()
+    precisions: ClassVar[Names] = ()
     # Whether matrix products decide a step's result, so that their rounding shows; whether a step must allocate arrays.
     products: ClassVar[bool] = True
     # Whether all threads of a step work on each operation together and wait for the slowest, as in a matrix product;
@@ -114,7 +117,7 @@ class Workload:
     together: ClassVar[bool] = False
     allocates: ClassVar[bool] = False
     # The frameworks whose call uses one thread, however many the row has.
-    one_thread: ClassVar[tuple[str, ...]] = ()
+    one_thread: ClassVar[Names] = ()
 
     # Whether torch differentiates: on ROCm such a step is not captured.
     by_autograd: ClassVar[bool] = False
@@ -123,7 +126,7 @@ class Workload:
 
     # The following are properties where they depend on the case.
     # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are captured.
-    captured: bool | tuple[str, ...] = True
+    captured: bool | Names = True
     # Whether a step goes through all items of cycled arrays, each timed by itself.
     whole_pass: bool = False
     # The array that the host reads after each step, and waits for.
@@ -135,7 +138,7 @@ class Workload:
         """Return the workload as rows of this hardware profile run it."""
         return self
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Return the arrays of a step by name: `Drawn` inputs, `Zeros` that the step writes to, and small arrays."""
         raise NotImplementedError
 
@@ -149,7 +152,7 @@ class Workload:
         """
         raise NotImplementedError
 
-    def parts(self) -> Mapping[str, float]:
+    def parts(self) -> Weights:
         """Return each part's weight in the time of a step, by name; empty if the step is not in parts."""
         return {}
 

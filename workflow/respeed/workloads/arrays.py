@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import log_softmax
 
 from respeed.kernels import empty_aligned
@@ -40,7 +41,7 @@ class Drawn:
         The lowest value, and the bound that all values are below.
     """
 
-    def __init__(self, random: np.random.Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
+    def __init__(self, random: Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
         self.shape, self.low, self.width = tuple(shape), low, high - low
         self.key = random.integers(0, 2**32, 2, dtype=np.uint32)
         self.begin = 0  # the place of the first draw, in elements: above 0 for a part

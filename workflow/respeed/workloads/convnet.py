@@ -7,7 +7,9 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 
+from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, softmax_error
 
@@ -24,6 +26,10 @@ CHANNELS = 16
 # little too small for the next array, because of alignment or of a convolution's temporary arrays: in its first four
 # steps ResNet-50 took 0.46 times their size more.
 SPARE = 0.5
+
+
+# The shape of an example, and the lower and upper bound of its values.
+Example = tuple[tuple[int, ...], float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +62,7 @@ class _Net(Workload):
         raise NotImplementedError
 
     @property
-    def example(self) -> tuple[tuple[int, ...], float, float]:
+    def example(self) -> Example:
         """Return the shape of an example, and the lower and upper bound of its values."""
         raise NotImplementedError
 
@@ -71,16 +77,16 @@ class _Net(Workload):
         return _count(replace(self, batch=1))
 
     @property
-    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+    def learned(self) -> Names:  # type: ignore[override]
         """Return the names of the parameters."""
         return tuple(name for name, _ in self.net.named_parameters())
 
     @property
-    def state(self) -> tuple[str, ...]:  # type: ignore[override]
+    def state(self) -> Names:  # type: ignore[override]
         """Return the names of running means and variances, and "turn", the mini-batch's index, if the net learns."""
         return (*(name for name, _ in self.net.named_buffers()), *(("turn",) if self.learns else ()))
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw parameters and examples; also labels or, for a net that does not learn, the gradient at the scores.
 
         Weights are uniform, with variance 2 / (inputs of an output). Biases are near 0 and gains near 1, the usual
@@ -229,7 +235,7 @@ def _count(one: _Net) -> "Counts":
     return count(one.net, one.example[0])
 
 
-def _start(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Drawn:
+def _start(random: Generator, name: str, shape: tuple[int, ...]) -> Drawn:
     """Draw a parameter as it is before the first step."""
     if len(shape) > 1:
         half = (6.0 / math.prod(shape[1:])) ** 0.5
@@ -287,7 +293,7 @@ class Convnet(_Net):
         return make_net(self.network, self.width, self.side, self.classes)
 
     @property
-    def example(self) -> tuple[tuple[int, ...], float, float]:
+    def example(self) -> Example:
         """Return the shape of an image, and the lower and upper bound of its pixels' values."""
         from respeed.workloads._nets import image_of
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from scipy.ndimage import correlate
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
@@ -33,7 +34,7 @@ class Convolution(Workload):
     one_thread: ClassVar = ("numpy",)
     tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw image and filter from [-1, 1)."""
         shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}

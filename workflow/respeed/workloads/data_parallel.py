@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads._replicas import Replicas, of_all
-from respeed.workloads.convnet import BATCHES, Convnet, _Net
+from respeed.workloads.convnet import BATCHES, Convnet, Example, _Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -41,7 +42,7 @@ class _Replicated(Workload):
         count = given.pop("replicas")
         return self.part_class(**{**given, "batch": self.batch // count})
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw a seed: replicas draw the rest themselves."""
         return {"seed": random.integers(0, 2**31, 1)}
 
@@ -123,7 +124,7 @@ class _Layers(_Part):
         return nn.Sequential(nn.Linear(V, H), Tanh(), nn.Linear(H, C)).to("meta")
 
     @property
-    def example(self) -> tuple[tuple[int, ...], float, float]:
+    def example(self) -> Example:
         """Return the shape of an example, and the bounds 0 and 1 of its values."""
         return (self.visible,), 0.0, 1.0
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from scipy.fft import fft
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
@@ -30,7 +31,7 @@ class Fft(Workload):
     products: ClassVar = False
     allocates: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""
         shape = (self.batch, self.length, 2)
         return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}

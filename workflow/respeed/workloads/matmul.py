@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import copy
+from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
@@ -61,11 +63,11 @@ class Matmul(Workload):
     together: ClassVar = True
 
     @property
-    def state(self) -> tuple[str, ...]:  # type: ignore[override]
+    def state(self) -> Names:  # type: ignore[override]
         """Return C if a step reads it, that is, if beta is not 0."""
         return ("C",) if self.beta else ()
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw A and B from [-1, 1).
 
         If beta is not 0, C begins as the outer product of signs (m,) and a vector (n,), which costs little to make. The
@@ -151,7 +153,7 @@ class RepeatedProduct(Workload):
         """Return one of the matrix products."""
         return Matmul(m=self.side, k=self.side, n=self.side)
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw A and B from [-1, 1)."""
         return self.product.arrays(random)
 
@@ -209,7 +211,7 @@ class SparseMatmul(Workload):
         """Return the number of nonzero entries of A."""
         return round(self.m * self.k * (1.0 - self.zeros))
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
         return {
@@ -280,7 +282,7 @@ class Cd1Products(Workload):
     state: ClassVar = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""
         P, V, H, B = self.patches, self.visible, self.hidden, self.batch
         half = (3.0 / max(V, H)) ** 0.5
@@ -377,7 +379,7 @@ class Inverse(Workload):
     allocates: ClassVar = True
     captured = False
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw A from [-1, 1), and add a large number to one element of every row, at a random permutation of columns.
 
         So A is well conditioned, and its rows must be exchanged.

@@ -8,10 +8,12 @@ from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
 from respeed.kernels import layers as passes
 from respeed.kernels.blas import gemm
+from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
 from respeed.workloads.arrays import (
     Drawn,
@@ -78,11 +80,11 @@ class SoftmaxRegression(Workload):
         return -self.learning_rate / self.batch, 1.0 - self.learning_rate * self.weight_decay
 
     @property
-    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+    def learned(self) -> Names:  # type: ignore[override]
         """Return the names of weights and biases."""
         return tuple(f"{name}{i}" for i in range(1, self.layers + 2) for name in "Wb")
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw weights, small biases, examples from [0, 1), as pixel intensities are, and uniform labels.
 
         Weights lie in +-sqrt(6 / (below + above)), with the numbers of units below and above them, and in four times
@@ -294,7 +296,7 @@ class SoftmaxCost(Workload):
     learned: ClassVar = ("cost", "dW", "db")
     tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and uniform labels."""
         D, C, N, half = self.inputs, self.outputs, self.batch, (6.0 / (self.inputs + self.outputs)) ** 0.5
         return {

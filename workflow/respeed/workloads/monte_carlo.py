@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtri
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
@@ -46,7 +47,7 @@ class MonteCarlo(Workload):
     products: ClassVar = False
     tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw strikes from [0.5, 1.5), around today's price of the share."""
         shape = self.options, self.batch // self.options
         strikes = Drawn(random, (self.options,), 0.5, 1.5)

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
@@ -88,7 +89,7 @@ class Patches(Workload):
         G, K = self.side // self.stride, self.patch // self.stride
         return G, K, G - K + 1, self.stride**2
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw small weights and biases, and pixels from [0, 1)."""
         (G, K, R, n), B, H = self.grid, self.batch, self.hidden
         return {

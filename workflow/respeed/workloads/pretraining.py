@@ -11,14 +11,16 @@ fine-tuning.
 Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.model import Names
+from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
@@ -62,7 +64,7 @@ class _Pretraining(Workload):
         )  # fmt: skip
 
     @property
-    def learned(self) -> tuple[str, ...]:  # type: ignore[override]
+    def learned(self) -> Names:  # type: ignore[override]
         """Return the names of the net's parameters and of the learners' visible biases."""
         return (*self.net.learned, *(f"b_{i}" for i in range(1, self.layers + 1)))
 
@@ -71,7 +73,7 @@ class _Pretraining(Workload):
         net = {"W": f"W{i}", "c": f"b{i}", "x": f"out{i - 1}" if i > 1 else "x"}
         return net.get(name, f"{name}_{i}")
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw the net's arrays, and the arrays that only the learners have."""
         arrays = self.net.arrays(random)
         for i, learner in enumerate(self.learners, 1):
@@ -82,7 +84,7 @@ class _Pretraining(Workload):
         """Return the arrays of the learner of layer `i`, by the learner's own names."""
         return Arrays(**{name: getattr(a, self.name(i, name)) for name in learner.arrays(np.random.default_rng(0))})
 
-    def parts(self) -> Mapping[str, float]:
+    def parts(self) -> Weights:
         """Return each part's weight, its epochs: a step of the table is a mini-batch in all epochs of all parts."""
         pretraining = {f"layer {i}": float(self.pretraining_epochs) for i in range(1, self.layers + 1)}
         return {**pretraining, "fine-tuning": float(self.fine_tuning_epochs)}

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
 from respeed.machine.process import read_word
@@ -93,7 +94,7 @@ class Program(Given, Workload):
         command = command[profile.architecture] if isinstance(command, dict) else command
         return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw the value of {seed} in the command; the program makes all other data itself."""
         return {"seed": random.integers(2**31, size=1)}
 

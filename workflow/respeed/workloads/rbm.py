@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
 from respeed.kernels.blas import gemm
@@ -49,7 +50,7 @@ class _Layer(Workload):
     learned: ClassVar = ("W", "b", "c")
     cycled: ClassVar = ("x",)
 
-    def draw(self, random: np.random.Generator, half: float) -> Named:
+    def draw(self, random: Generator, half: float) -> Named:
         """Draw weights in +-`half`, small biases, and examples from [0, 1), as pixel intensities are.
 
         Biases usually start from 0; here they are small values instead, so that a step without biases fails the check.
@@ -106,7 +107,7 @@ class Rbm(_Layer):
        are sampled, and which are probabilities.
     """
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw weights of standard deviation 0.01; add an array of draws, which h0 is compared with to sample.
 
         `v` is [v0; v1], `h` is [h0; -h1].
@@ -215,7 +216,7 @@ class RbmPcd(Rbm):
     state: ClassVar = ("s",)
     tests: ClassVar = {"gibbs": (1, 3)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw the arrays of `Rbm`, and chains whose hidden units are 0 or 1 with the same probability."""
         V, H, B = self.visible, self.hidden, self.batch
         return {
@@ -337,7 +338,7 @@ class RbmUp(Workload):
 
     together: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which saturate no unit."""
         V, H, B, half = self.visible, self.hidden, self.batch, 1.5 * (3.0 / self.visible) ** 0.5
         return {
@@ -413,7 +414,7 @@ class Autoencoder(_Layer):
     corruption: float
     cost: Literal["", "computed"] = ""
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw weights as is usual for sigmoids; add arrays of draws, to be compared with p, and of costs if computed.
 
         `v` is [x~; d], `h` is [e; y].

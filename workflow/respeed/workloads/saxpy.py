@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from respeed.kernels.layers import add_scaled
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
@@ -21,7 +22,7 @@ class Saxpy(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw x and y from [-1, 1)."""
         return {name: Drawn(random, (self.length,), -1.0) for name in ("x", "y")}
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
 from respeed.workloads.arrays import Drawn, Zeros
@@ -28,7 +29,7 @@ class Sort(Workload):
     one_thread: ClassVar = ("numpy",)
     captured = False
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw numbers from [-1, 1)."""
         return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
 

@@ -10,13 +10,14 @@ fixed. The algorithms work on the matrix products X B^T and G = B B^T, and then 
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import get_num_threads
+from numpy.random import Generator
 from scipy.linalg.lapack import spotrf, spotri, spotrs
 from scipy.optimize import nnls
 
@@ -31,7 +32,7 @@ from respeed.kernels.sparse import (
     line_search,
     make_workspaces,
 )
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
 from respeed.workloads.arrays import Zeros, checked_rows, product
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class _SparseCoding(Workload):
     # The share by which an example's objective may be above the optimum, where the algorithm stops short of it.
     excess: ClassVar[float] = 0.0
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Cut examples from photographs, and other patches as the first bases.
 
         Both are the same in every round, since the penalty was found on them, but the examples' signs are drawn anew:
@@ -133,7 +134,7 @@ class _SparseCoding(Workload):
             "new_gram": product(seen.new_gram, B, B.T),
         }
 
-    def parts(self) -> Mapping[str, float]:
+    def parts(self) -> Weights:
         """Return each part's weight: the time of the timed examples' coefficients is scaled to a full batch."""
         return {"coefficients": self.batch / self.timed, "bases": 1.0}
 
@@ -234,7 +235,7 @@ class SparseParallel(_SparseCoding):
     rate: ClassVar = 0.04
     shares: ClassVar = (1e-6, 0.0)
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Add arrays for the examples' values in an iteration, and for the gradient steps."""
         n, k, m = self.bases, self.side**2, self.timed
         room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
@@ -410,7 +411,7 @@ class SparsePublished(SparseParallel):
     rate: ClassVar = 0.08
     shares: ClassVar = (0.0, 1e-6)
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw bases, scale the patches, and add an array for the bases that the last batch is coded with."""
         given = super().arrays(random)
         bases = np.random.default_rng(DATA_SEED).random(given["bases"].shape, np.float32) - np.float32(0.5)
@@ -429,7 +430,7 @@ class SparsePublished(SparseParallel):
         pairs = super().check(Arrays(**{**vars(given), "bases": seen.coded_with}), seen)
         return {name: pair for name, pair in pairs.items() if name != "gram"}  # G of the first batch
 
-    def parts(self) -> Mapping[str, float]:
+    def parts(self) -> Weights:
         """Return each part's weight for each batch, 1 / batches: a step of the table is the mean batch of a pass."""
         batches = self.patches // self.batch
         names = [f"{part} {number}" for number in range(1, batches + 1) for part in ("coefficients", "bases")]
@@ -446,7 +447,7 @@ class _OneByOne(_SparseCoding):
     # A compiled function of `kernels.sparse`.
     solver: ClassVar[Callable[..., None]]
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Add an array for the correlations X B^T (m, n)."""
         return {**super().arrays(random), "correlations": Zeros(self.timed, self.bases)}
 
@@ -487,7 +488,7 @@ class SparseFeatureSign(_OneByOne):
     # Systems whose size changes from one Newton step to the next are solved by LAPACK, which returns arrays.
     allocates: ClassVar = True
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Add an array for the multipliers l (n,)."""
         return {**super().arrays(random), "multipliers": Zeros(self.bases)}
 
@@ -571,7 +572,7 @@ class SparseDescent(_OneByOne):
 
     solver = staticmethod(coordinate_descent)
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Add arrays for the gradient and the changes of a block of bases."""
         block = min(BLOCK, self.bases), self.side**2
         return {**super().arrays(random), "gradient": Zeros(*block), "change": Zeros(*block)}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload
@@ -34,7 +35,7 @@ class Spmv(Workload):
     captured = False
     tests: ClassVar = {"rows": (64, 1811), "nonzero": (4, 7)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw the entries and x from [-1, 1), and the column of each entry."""
         n, each = self.rows, self.nonzero
         part = n // each

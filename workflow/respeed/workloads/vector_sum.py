@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
@@ -40,7 +41,7 @@ class VectorSum(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw x and y from [0, 1)."""
         n = self.length
         return {"x": Drawn(random, (n,)), "y": Drawn(random, (n,)), "z": Zeros(n)}
@@ -127,7 +128,7 @@ class MemoryCopy(Workload):
     products: ClassVar = False
     tests: ClassVar = {"length": (256, 70001)}
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw elements from [0, 1)."""
         return {"source": Drawn(random, (self.length,)), "out": Zeros(self.length)}
 
@@ -231,7 +232,7 @@ class SmallStep(Workload):
         """Return whether all operations are captured as one graph."""
         return self.how == "graph"
 
-    def arrays(self, random: np.random.Generator) -> Named:
+    def arrays(self, random: Generator) -> Named:
         """Draw each x from [-1, 1)."""
         return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
 
