@@ -121,7 +121,7 @@ UNSEEN: dict[str, Callable[[Path], object]] = {
     "a link that leads out": lambda paper: (paper / "bin").symlink_to("/usr/bin"),
     "an endless file": lambda paper: (paper / "x").symlink_to("/proc/self/pagemap"),
     "a pipe": lambda paper: os.mkfifo(paper / "x"),
-    "a huge file": lambda paper: ((paper / "x").touch(), os.truncate(paper / "x", 2**40)),
+    "a huge file": lambda paper: ((paper / "x").touch(), os.truncate(paper / "x", 2**32)),
 }
 
 
