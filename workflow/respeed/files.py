@@ -319,7 +319,7 @@ def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: st
     if here == this and into:  # now it is no machine of others alone
         (records_folder(smoke) / this).mkdir(parents=True, exist_ok=True)
     # The same file again completes an import that was stopped.
-    if into or any(known.sha256 == carried.sha256 for known in imports):
+    if into or carried.sha256 in {entry.sha256 for entry in imports}:
         return here
     whose = imports[-1] if imports else "a machine that is measured here"
     raise UserError(
@@ -344,10 +344,11 @@ def _write_import(machine: str, here: str, carried: Carried, path: Path, smoke: 
             print(f"{there[0]} has other contents, and stays; to replace it, delete it and import again")
         known += bool(there)
     imports = read_imports(here, smoke)
-    if new and carried.sha256 not in {one.sha256 for one in imports}:
-        now, files = datetime.now(UTC).isoformat(timespec="seconds"), [str(path.relative_to(imported)) for path in new]
+    if new and carried.sha256 not in {entry.sha256 for entry in imports}:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        files = [str(target.relative_to(imported)) for target in new]
         origin = Import(file=path.resolve().name, sha256=carried.sha256, imported=now, files=files)
-        write_text(imported / IMPORTS, "".join(f"{known.model_dump_json()}\n" for known in (*imports, origin)))
+        write_text(imported / IMPORTS, "".join(f"{entry.model_dump_json()}\n" for entry in (*imports, origin)))
     for target, data in new.items():
         with replacing(target) as file:
             file.write(data)

@@ -1,8 +1,8 @@
 """Sessions: stretches of measuring on one machine. A session can be set aside, so that nothing of it counts, and back.
 
 A session is named by the moment at which its first process began, in UTC, such as 2026-11-28T10:15. The records of a
-session that is set aside lie in ``_set-aside/<profile>`` in the machine's folder, where no table, plan, export or
-import looks for records. Nothing is deleted.
+session that is set aside lie in ``_set-aside/<profile>`` in the machine's folder, where no table, plan or export
+looks for records. Nothing is deleted.
 """
 
 import math
