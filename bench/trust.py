@@ -34,7 +34,6 @@ from respeed.analysis.rounds import CELL, read_rounds, step_times
 from respeed.analysis.speedups import Samples
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
-from respeed.machine import machine_slug
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import machine_lock
 from respeed.measure.order import Asked, Order
@@ -205,7 +204,7 @@ def corrected(clone: Path) -> None:
     its earlier and later half; and quiet probes of every second process agree with those of the others.
     """
     with contextlib.chdir(clone):
-        records = read_records(False, load_config().machine or machine_slug())
+        records = read_records(False, load_config().this_machine)
         papers = load_papers(load_config().papers)
         rounds = read_rounds(records, papers)
     rounds = rounds[rounds["step_seconds"].notna()].drop_duplicates("record")

@@ -55,8 +55,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return budget != 0
 
     monkeypatch.setattr(commands, "measure_session", measure)
-    for module in (commands, files):
-        monkeypatch.setattr(module, "machine_slug", lambda: "laptop")
+    monkeypatch.setattr("respeed.inputs.config.machine_slug", lambda: "laptop")
     monkeypatch.setattr(
         commands, "count_cases", lambda cases: {case_key(one.workload, one.parameters): (1e12, 1e9) for one in cases}
     )

@@ -110,7 +110,7 @@ def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: 
     write_box("me")
     export_records(ZIP, False)
     shutil.rmtree("results")
-    monkeypatch.setattr("respeed.files.machine_slug", lambda: "me")
+    monkeypatch.setattr("respeed.inputs.config.machine_slug", lambda: "me")
     for module in ("files", "schedule.rows"):
         monkeypatch.setattr(f"respeed.{module}.describe_machine", lambda: description()["hardware"])
     with pytest.raises(UserError, match="me is the name of a machine that is measured here; import it with --as NAME"):

@@ -249,7 +249,9 @@ def test_other_precisions_and_tables_the_paper_is_silent_about_have_the_time_tha
 
 def chosen(asked: Work, records: tuple[Record, ...]) -> dict[tuple[str, str], str]:
     """Why the look chose which cells."""
-    return {(one.wanted.profile, one.wanted.case.name): one.why for one in Plan(asked, records).entries if one.why}
+    return {
+        (one.wanted.profile, one.wanted.case.name): one.reason for one in Plan(asked, records).entries if one.reason
+    }
 
 
 def loose(wanted: Wanted, number: int) -> Outcome:

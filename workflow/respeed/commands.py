@@ -29,7 +29,6 @@ from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_set
 from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import paper_names
 from respeed.inputs.reader import unknown
-from respeed.machine import machine_slug
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
 from respeed.measure.timing import utc_now
@@ -168,7 +167,7 @@ def parse_duration(text: str, where: str) -> float:
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
     """Print the sessions of a machine; before that, set one aside, or take one back."""
     there = recorded_machines(smoke)
-    name = machine or load_config().machine or machine_slug()
+    name = machine or load_config().this_machine
     _check_recorded(name, there)
     with contextlib.ExitStack() as held:
         if set_aside or take_back:
@@ -261,7 +260,7 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
     """
     if machine:
         _check_recorded(machine, recorded_machines(smoke))
-    name = machine or load_config().machine or machine_slug()
+    name = machine or load_config().this_machine
     if on or cpu:
         _predict(on, cpu, name, as_json)
         return
@@ -306,7 +305,7 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
     Raises UserError if there is no such cell, or no record of the machine.
     """
     there = recorded_machines(smoke)
-    name = machine or (next(iter(there)) if len(there) == 1 else load_config().machine or machine_slug())
+    name = machine or (next(iter(there)) if len(there) == 1 else load_config().this_machine)
     _check_recorded(name, there)
     tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
     records = read_records(smoke, name)

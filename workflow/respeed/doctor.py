@@ -12,7 +12,6 @@ from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import PROFILE_FILES, notes_of
-from respeed.machine import machine_slug
 from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, usable_cores
 from respeed.machine.devices import cpu_counters, device_facts, missing_device
 from respeed.machine.process import cpu_quota, memory_left, who_measures
@@ -51,7 +50,7 @@ def examine() -> int:
     int
         The exit code: 1 if there is any advice, otherwise 0.
     """
-    name = load_config().machine or machine_slug()
+    name = load_config().this_machine
     findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
     table = tabulate(findings, ["looked at", "found", "do"], missingval=NOTHING)
     print(f"{name}\n\n{table}\n")

@@ -29,7 +29,7 @@ from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheet
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import lines_of, mistakes_of, read_bounded
 from respeed.inputs.registry import broken_files
-from respeed.machine import describe_machine, difference, machine_slug
+from respeed.machine import describe_machine, difference
 from respeed.machine.process import Facts
 from respeed.paths import (
     BACKENDS,
@@ -308,7 +308,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
 def _name_here(machine: str, carried: Carried, path: Path, smoke: bool, name: str | None, into: str | None) -> str:
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     here = check_name("machine", into or name or machine, str(path))
-    there, this = recorded_machines(smoke), load_config().machine or machine_slug()
+    there, this = recorded_machines(smoke), load_config().this_machine
     imports = read_imports(here, smoke)
     if here not in {*there, this}:
         if into:

@@ -11,7 +11,6 @@ from respeed.analysis.rounds import key_of, read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
-from respeed.machine import machine_slug
 from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
@@ -42,7 +41,7 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
         There is no such source, or the source has no rounds of WHEN.
     """
     source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
-    source = source or load_config().machine or machine_slug()
+    source = source or load_config().this_machine
     machines = recorded_machines(smoke)
     if source not in machines:
         raise UserError(f"compare: no records of {source!r}{nearest(source, machines)}")

@@ -14,6 +14,7 @@ from respeed.errors import UserError
 from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, mistakes_of, parse_yaml, read_yaml
+from respeed.machine import machine_slug
 from respeed.model import FORM, LARGEST, SOME, Name, Named, check_known, known
 from respeed.paths import NAME, ROOT
 
@@ -95,6 +96,11 @@ class Config:
     cluster: bool = False
     allow: tuple[Consent, ...] = ()
     all_profiles: SkipJsonSchema[bool] = False
+
+    @property
+    def this_machine(self) -> str:
+        """Return the name of this machine: `machine`, or a name made from the hardware."""
+        return self.machine or machine_slug()
 
     @field_validator("preset", mode="before")
     @classmethod

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -26,7 +27,7 @@ from respeed.analysis.rounds import CellKey, key_of, read_rounds, settings_of
 from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
 from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
-from respeed.model import Paper
+from respeed.model import Papers
 from respeed.records import Record, Result, read_records
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
@@ -38,17 +39,32 @@ LATER_SHARE = 0.87
 # Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
 WORTH_ROUNDS = 2
 
+# Why a cell is measured again, the most urgent first.
+CLAIM_OPEN = "claim open"
+UNDECIDED = "undecided"
+WIDE = "wide interval"
+REASONS = (CLAIM_OPEN, UNDECIDED, WIDE)
+
 Try = tuple[Record, Result]
 
 
 class Entry(NamedTuple):
-    """A line of the list: a case, its tier, the rounds that it has, its goal, and why it is open, if it is."""
+    """A line of the list: a case, its tier, the rounds that it has, its goal, and the `reason` why it is open."""
 
     tier: int
     done: int
     goal: int
     wanted: Wanted
-    why: str = ""
+    reason: str = ""
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether the case has fewer rounds than its goal."""
+        return self.done < self.goal
+
+    def once_more(self) -> "Entry":
+        """Return the entry with the next round as its goal."""
+        return self._replace(goal=self.done + 1)
 
 
 @dataclass(frozen=True)
@@ -75,20 +91,29 @@ class Plan:
     # The records.
 
     @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """Return the rounds of the records."""
+        return read_rounds(self.records, self.work.papers)
+
+    @cached_property
     def tries(self) -> Mapping[tuple[str, str], list[Try]]:
         """Return, for each case on a row, the results that count, in the order of time."""
-        now, hardware = package_versions(), describe_machine()
-        wanted = {one.place: one for one in self.work.wanted}
-        found: dict[tuple[str, str], list[Try]] = defaultdict(list)
-        for record in (record for record in self.records if record.start.started >= self.work.since):
-            same = record.start.versions == now and all(
-                getattr(record.start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
+        versions = package_versions()
+        hardware = describe_machine()
+        asked = {wanted.place: wanted for wanted in self.work.wanted}
+        tries: dict[tuple[str, str], list[Try]] = defaultdict(list)
+        for record in self.records:
+            start = record.start
+            if start.started < self.work.since:
+                continue
+            is_same = start.versions == versions and all(
+                getattr(start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
             )
             for result in record.results:
-                one = wanted.get((record.profile, result.key))
-                if one and _counts(one, record, result, self.work, same):
-                    found[one.place].append((record, result))
-        return found
+                wanted = asked.get((record.profile, result.key))
+                if wanted and _counts(wanted, record, result, self.work, is_same):
+                    tries[wanted.place].append((record, result))
+        return tries
 
     def tried(self, wanted: Wanted) -> list[Try]:
         """Return the results of a case that count."""
@@ -97,33 +122,41 @@ class Plan:
     @cached_property
     def spent_seconds(self) -> float:
         """Return the seconds of all processes that measured any case of the work."""
-        used = {record.path: record for tries in self.tries.values() for record, _ in tries}
-        return math.fsum(record.wall_seconds for record in used.values())
+        return _seconds_of_processes(chain.from_iterable(self.tries.values()))
+
+    @property
+    def seconds_to_spend(self) -> float:
+        """Return the seconds that the minutes leave; below zero if more was spent."""
+        return 60 * self.work.minutes - self.spent_seconds
 
     # The list.
 
     @cached_property
     def entries(self) -> list[Entry]:
         """Return the list: the cases of the first rounds or, once these are done, the cases that are still open."""
-        preset, listed = self.work.preset, self.first_entries
-        if preset.most > preset.rounds and not self.work.since and all(entry.done >= entry.goal for entry in listed):
+        preset = self.work.preset
+        listed = self.first_entries
+        if preset.most > preset.rounds and not self.work.since and not any(entry.is_due for entry in listed):
             listed = self._open(listed)
-        return sorted(listed, key=lambda entry: entry[:2])
+        return sorted(listed, key=lambda entry: (entry.tier, entry.done))
 
     @cached_property
     def first_entries(self) -> list[Entry]:
         """Return the cases that get the preset's rounds; spare tiers are included if begun or within the minutes."""
-        preset, minutes = self.work.preset, 60 * self.work.minutes
-        tiers: dict[int, list[Entry]] = defaultdict(list)
-        for one in self.work.wanted:
-            if one.profile not in self.broken:
-                tiers[one.tier].append(Entry(one.tier, len(self.tried(one)), preset.rounds, one))
-        listed = [entry for tier, group in tiers.items() if tier <= USUAL for entry in group]
-        seconds = self.spent_seconds + self.seconds_of(listed)
-        for _, group in sorted((tier, group) for tier, group in tiers.items() if tier > USUAL):
-            more = self.seconds_of(group)
-            if any(entry.done for entry in group) or seconds + more <= minutes:
-                listed, seconds = [*listed, *group], seconds + more
+        goal = self.work.preset.rounds
+        entries = [
+            Entry(wanted.tier, len(self.tried(wanted)), goal, wanted)
+            for wanted in self.work.wanted
+            if wanted.profile not in self.broken
+        ]
+        listed = [entry for entry in entries if entry.tier <= USUAL]
+        seconds = self.seconds_of(listed)
+        for tier in sorted({entry.tier for entry in entries if entry.tier > USUAL}):
+            spare = [entry for entry in entries if entry.tier == tier]
+            more = self.seconds_of(spare)
+            if any(entry.done for entry in spare) or seconds + more <= self.seconds_to_spend:
+                listed += spare
+                seconds += more
         return listed
 
     def _open(self, listed: list[Entry]) -> list[Entry]:
@@ -132,21 +165,21 @@ class Plan:
         The first rounds alone decide which cases are open, and of these, only as many are returned as the minutes are
         likely to be enough for.
         """
-        preset, asked = self.work.preset, {cell: entry for entry in listed for cell in entry.wanted.cells}
-        rounds = read_rounds(self.records, self.work.papers)
-        first = rounds[rounds["round"] <= preset.rounds]
-        used = {
-            record.path: record.wall_seconds
-            for entry in listed
-            for record, _ in self.tried(entry.wanted)[: preset.rounds]
-        }
-        left = 60 * self.work.minutes - math.fsum(used.values())
+        preset = self.work.preset
+        asked: dict[CellKey, Entry] = {}
+        for entry in listed:
+            asked |= dict.fromkeys(entry.wanted.cells, entry)
+        first_tries = chain.from_iterable(self.tried(entry.wanted)[: preset.rounds] for entry in listed)
+        seconds = 60 * self.work.minutes - _seconds_of_processes(first_tries)
+        first = self.rounds[self.rounds["round"] <= preset.rounds]
         chosen: dict[tuple[str, str], Entry] = {}
-        for why, cells in find_open(first, asked, dict(self.work.papers), preset.most):
-            entries = [asked[cell]._replace(tier=WHYS.index(why), goal=preset.most, why=why) for cell in cells]
-            more = {entry.wanted.place: entry for entry in entries} | chosen
-            once = self.seconds_of(entry._replace(goal=entry.done + 1) for entry in more.values())
-            if WORTH_ROUNDS * once <= left:
+        for reason, cells in find_open(first, asked, self.work.papers, preset.most):
+            more = {}
+            for cell in cells:
+                entry = asked[cell]
+                more[entry.wanted.place] = entry._replace(tier=REASONS.index(reason), goal=preset.most, reason=reason)
+            more |= chosen
+            if WORTH_ROUNDS * self.seconds_of(entry.once_more() for entry in more.values()) <= seconds:
                 chosen = more
         return list(chosen.values())
 
@@ -160,44 +193,47 @@ class Plan:
         also includes its row's cases of higher tiers. Cases of the first table come first in each turn, and in round 1
         they have turns of their own, so that this table can be shown early.
         """
-        due = [entry for entry in self.entries if entry.done < entry.goal]
-        minutes = 60 * self.work.minutes - self.spent_seconds
+        due = [entry for entry in self.entries if entry.is_due]
         if not due:
             return None
-        tier, done = due[0][:2]
-        first = [entry for entry in due if entry[:2] == (tier, done)]
+        seed = self.work.seed
+        tier = due[0].tier
+        done = due[0].done
+        first = [entry for entry in due if entry.tier == tier and entry.done == done]
         if done == 0 and self.work.preset.rounds > 1:
             first = [entry for entry in first if entry.wanted.is_first] or first
-        names = list(dict.fromkeys(one.profile for one in self.work.wanted))
-        random.Random(f"{self.work.seed}/{done + 1}/profiles").shuffle(names)
-        profile = min((entry.wanted.profile for entry in first), key=names.index)
-        mine = [entry for entry in first if entry.wanted.profile == profile]
-        if mine[0].why and self.seconds_of(entry._replace(goal=entry.done + 1) for entry in mine) > minutes:
+        profiles = list(dict.fromkeys(wanted.profile for wanted in self.work.wanted))
+        random.Random(f"{seed}/{done + 1}/profiles").shuffle(profiles)
+        profile = min((entry.wanted.profile for entry in first), key=profiles.index)
+        chosen = [entry for entry in first if entry.wanted.profile == profile]
+        minutes = self.seconds_to_spend
+        if chosen[0].reason and self.seconds_of(entry.once_more() for entry in chosen) > minutes:
             return None
         if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
-            mine += [
-                entry for entry in due if entry.wanted.profile == profile and entry.tier > tier and entry.done <= done
-            ]
-        random.Random(f"{self.work.seed}/{profile}/{done + 1}").shuffle(mine)
-        mine.sort(key=lambda entry: not entry.wanted.is_first)
-        whys = ", ".join(dict.fromkeys(filter(None, (entry.why for entry in mine))))
-        return Turn(mine[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in mine), whys)
+            of_row = [entry for entry in due if entry.wanted.profile == profile]
+            chosen += [entry for entry in of_row if entry.tier > tier and entry.done <= done]
+        random.Random(f"{seed}/{profile}/{done + 1}").shuffle(chosen)
+        chosen.sort(key=lambda entry: not entry.wanted.is_first)
+        reasons = dict.fromkeys(entry.reason for entry in chosen if entry.reason)
+        return Turn(chosen[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in chosen), ", ".join(reasons))
 
     @cached_property
     def first_table_rounds(self) -> int:
         """Return how many rounds every case of the first table has on every row that could start."""
-        cases = [one for one in self.work.wanted if one.is_first and one.profile not in self.broken]
-        return min((len(self.tried(one)) for one in cases), default=0)
+        first = [wanted for wanted in self.work.wanted if wanted.is_first and wanted.profile not in self.broken]
+        return min((len(self.tried(wanted)) for wanted in first), default=0)
 
     # The time.
 
     def seconds_of(self, entries: Iterable[Entry]) -> float:
         """Estimate the seconds until these cases reach their goals."""
-        seconds, starts = 0.0, dict[str, int]()
+        seconds = 0.0
+        starts: dict[str, int] = {}
         for entry in entries:
-            left, profile = max(0, entry.goal - entry.done), entry.wanted.profile
-            seconds += left * self._seconds_of_round(entry.wanted)
-            starts[profile] = max(starts.get(profile, 0), left)
+            rounds = max(0, entry.goal - entry.done)
+            profile = entry.wanted.profile
+            seconds += rounds * self._seconds_of_round(entry.wanted)
+            starts[profile] = max(starts.get(profile, 0), rounds)
         return seconds + sum(number * self._start_of(profile) for profile, number in starts.items())
 
     def _seconds_of_round(self, wanted: Wanted) -> float:
@@ -205,10 +241,11 @@ class Plan:
 
         Of a case without rounds this is the guess times the `_pace`.
         """
-        took = [result.wall_seconds for _, result in self.tried(wanted)]
-        if len(took) > 1:
-            return took[-1]
-        return LATER_SHARE * took[0] if took else self._pace * self._guess(wanted)
+        tries = self.tried(wanted)
+        if not tries:
+            return self._pace * self._guess(wanted)
+        seconds = tries[-1][1].wall_seconds
+        return seconds if len(tries) > 1 else LATER_SHARE * seconds
 
     def _guess(self, wanted: Wanted) -> float:
         return SMOKE_CASE_SECONDS if self.work.smoke else wanted.guess
@@ -216,32 +253,38 @@ class Plan:
     @cached_property
     def _pace(self) -> float:
         """Return the seconds that this machine takes for a guessed second, over the first rounds of all cases."""
-        tried = [one for one in self.work.wanted if self.tried(one) and self._guess(one)]
-        took = math.fsum(self.tried(one)[0][1].wall_seconds for one in tried)
-        return took / math.fsum(map(self._guess, tried)) if took else 1.0
+        guessed = [wanted for wanted in self.work.wanted if self.tried(wanted) and self._guess(wanted)]
+        took = math.fsum(self.tried(wanted)[0][1].wall_seconds for wanted in guessed)
+        return took / math.fsum(map(self._guess, guessed)) if took else 1.0
 
     def seconds_of_turn(self, turn: Turn) -> float:
         """Estimate the seconds that a turn takes."""
-        return self.seconds_of(Entry(one.tier, number - 1, number, one) for one, number in turn.cases)
+        return self.seconds_of(Entry(wanted.tier, number - 1, number, wanted) for wanted, number in turn.cases)
 
     def _start_of(self, profile: str) -> float:
-        starts = [one.start.start_seconds for one in self.records if one.profile == profile and one.start.start_seconds]
-        return self.turn_seconds + (statistics.median(starts) if starts else START_SECONDS)
+        starts = [record.start.start_seconds for record in self.records if record.profile == profile]
+        return self.turn_seconds + statistics.median([*filter(None, starts)] or [START_SECONDS])
 
     def seconds_left(self) -> float:
         """Estimate the seconds until all cases have their first rounds or, after these, at most until the run is done.
 
         Open cases take at most the minutes that are left.
         """
-        if not any(entry.why for entry in self.entries):
-            return self.seconds_of(self.entries)
-        minutes = max(0.0, 60 * self.work.minutes - self.spent_seconds)
-        return min(self.seconds_of(self.entries), minutes) if self.next_turn() else 0.0
+        seconds = self.seconds_of(self.entries)
+        if not any(entry.reason for entry in self.entries):
+            return seconds
+        return max(0.0, min(seconds, self.seconds_to_spend)) if self.next_turn() else 0.0
 
 
 def read_plan(work: Work, broken: frozenset[str] = frozenset(), turn_seconds: float = 0.0) -> Plan:
     """Read the records of a machine, and return the plan of its work."""
     return Plan(work, tuple(read_records(work.smoke, work.machine)), broken, turn_seconds)
+
+
+def _seconds_of_processes(tries: Iterable[Try]) -> float:
+    """Return the seconds of all processes that made these results."""
+    records = {record.path: record for record, _ in tries}
+    return math.fsum(record.wall_seconds for record in records.values())
 
 
 def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:
@@ -250,19 +293,15 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     A result without a time counts until the workload's file, the outside program, the libraries or the device change;
     then the case is tried again.
     """
-    start, profile = record.start, wanted.row.profile
+    start = record.start
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
         return False
-    if settings_of(start.profile) != settings_of(profile):
+    if settings_of(start.profile) != settings_of(wanted.row.profile):
         return False
     has_source = result.source == wanted.source
     if result.status == "measured":
         return has_source or "program" not in result.parameters
     return has_source and is_same
-
-
-# Why a cell is measured again, the most urgent first.
-CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("claim open", "undecided", "wide interval")
 
 
 def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
@@ -276,40 +315,40 @@ def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
 
 
 def find_open(
-    rounds: pd.DataFrame, asked: Collection[CellKey], papers: dict[str, Paper], most: int
-) -> list[tuple[str, set[CellKey]]]:
-    """Return sets of cells that are worth measuring again, each with the reason, the most urgent first.
+    rounds: pd.DataFrame, asked: Collection[CellKey], papers: Papers, most: int
+) -> list[tuple[str, Collection[CellKey]]]:
+    """Return groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
     First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
     each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
     indistinguishable cells are left out if they probably need more than `most` rounds.
     """
-    judged = judge(rounds, asked)
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judged, samples, papers)
+    compared = compare_to_fastest_cpu(judge(rounds, asked), samples, papers)
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
     for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
-        key, needed = key_of(cell), _rounds_needed(cell)
+        needed = _rounds_needed(cell)
         if needed <= most:
-            pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
+            base = key_of(cell)._replace(workload=cell.base_algorithm, profile=cell.base_profile)
+            pairs.append((needed, [key_of(cell), base]))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
     claims = sorted(
         (needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
     )
-    may_settle = compared["status"].isin(["wide", "contaminated"]) & ~(
-        half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
-    )
+    # No more rounds would settle these.
+    is_doubtful = half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
+    wide = compared[compared["status"].isin(["wide", "contaminated"]) & ~is_doubtful]
     return [
-        *((CLAIM_OPEN, set(keys)) for _, keys in claims),
-        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
-        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[may_settle])),
+        *((CLAIM_OPEN, keys) for _, keys in claims),
+        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda pair: pair[0])),
+        *((WIDE, [key_of(cell)]) for cell in rows_of(wide)),
     ]
 
 
 def _rounds_needed(cell: Any) -> float:
     """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
-    apart = abs(math.log(cell.speedup))
+    distance = abs(math.log(cell.speedup))
     width = math.log(cell.speedup_high / cell.speedup_low)
-    return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf
+    return float(cell.rounds * (width / 2 / distance) ** 2) if distance else math.inf

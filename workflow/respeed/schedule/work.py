@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import chain, product
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import Counts
@@ -21,7 +22,6 @@ from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.registry import runs, workloads
-from respeed.machine import machine_slug
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, Papers, command_of
 from respeed.paths import PAPERS, private_folder, write_text
@@ -66,11 +66,10 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
     A paper that is not valid is left out, with a message. Raises UserError if no paper is left, if a chosen name has no
     paper, or, if `strict`, if a chosen paper is not valid.
     """
-    names, known = load_config().papers if chosen is None else tuple(chosen), paper_names()
-    papers = PAPER_FILES.load_all(names, [name for name in names if strict or name not in known])
-    if smoke:
-        papers = {name: paper.at_tiny_sizes() for name, paper in papers.items()}
-    return papers or load_papers(names)
+    names = load_config().papers if chosen is None else tuple(chosen)
+    must_be_valid = set(names) if strict else set(names) - set(paper_names())
+    papers = PAPER_FILES.load_all(names, must_be_valid) or load_papers(names)
+    return {name: paper.at_tiny_sizes() for name, paper in papers.items()} if smoke else papers
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
@@ -96,12 +95,12 @@ def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] 
         Names, THIS for this machine and ALL for every machine; by default `show` of config.yaml. If no machine that is
         named has records, every machine is shown.
     """
-    there, config = recorded_machines(smoke), load_config()
-    this = machine or config.machine or machine_slug()
-    named = [this if name == THIS else name for name in show or config.show]
-    if ALL in named or not any(there.get(name) for name in named):
-        named = [this, *sorted(there)]
-    return list(dict.fromkeys(name for name in named if name in there))
+    recorded = recorded_machines(smoke)
+    this = machine or load_config().this_machine
+    names = [this if name == THIS else name for name in show or load_config().show]
+    if ALL in names or not any(recorded.get(name) for name in names):
+        names = [this, *sorted(recorded)]
+    return [name for name in dict.fromkeys(names) if name in recorded]
 
 
 # --- what is measured
@@ -165,7 +164,7 @@ class Work:
     @property
     def cells(self) -> list[CellKey]:
         """Return all cells that are asked for."""
-        return [cell for wanted in self.wanted for cell in wanted.cells]
+        return list(chain.from_iterable(wanted.cells for wanted in self.wanted))
 
     @property
     def timing(self) -> TimingProtocol:
@@ -191,34 +190,37 @@ def list_work(config: Config, papers: Papers, rows: Rows, machine: str, only: Se
         Words; the name paper/experiment/case must contain one of them. A full name, such as raina2009/rbm/4096x11008,
         selects this case alone; with a workload at its end, such as /rbm, it selects only this workload of the case.
     """
-    chosen = chosen_tables(config, papers)
-    found: dict[tuple[str, str], Wanted] = {}
+    tables = chosen_tables(config, papers)
+    work: dict[tuple[str, str], Wanted] = {}
     early = _shown_first(rows) or {*rows}
-    for paper, experiment in chosen:
+    for paper, experiment in tables:
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
                 name = f"{paper.name}/{experiment.name}/{case.name}"
                 if why_denied(case) or (only and not any(_names(word, name, case.workload) for word in only)):
                     continue
-                cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name)
-                place = row.profile.name, case_key(case.workload, case.parameters)
-                before = found.get(place)
-                is_first = experiment is chosen[0][1] and row.profile.name in early
-                tier = _tier(config, paper, experiment, row, is_first, rows)
-                found[place] = Wanted(
+                is_first = experiment is tables[0][1] and row.profile.name in early
+                wanted = Wanted(
                     row,
                     case,
-                    (*before.cells, cell) if before else (cell,),
-                    min(tier, before.tier) if before else tier,
-                    is_first or (before is not None and before.is_first),
+                    (CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name),),
+                    _tier(config, paper, experiment, row, is_first, rows),
+                    is_first,
                     source_of(case, row.profile.architecture),
                     () if config.preset.is_smoke else experiment.smoke_cases,
                     experiment.round_seconds / len(experiment.cases),
                 )
-    printing = {paper.name for paper, _ in chosen if paper.rows}
-    return Work(
-        machine, config.preset, config.seed, papers, tuple(found.values()), config.preset.minutes * len(printing)
-    )
+                if before := work.get(wanted.place):
+                    wanted = replace(
+                        wanted,
+                        cells=before.cells + wanted.cells,
+                        tier=min(before.tier, wanted.tier),
+                        is_first=before.is_first or is_first,
+                    )
+                work[wanted.place] = wanted
+    printing = {paper.name for paper, _ in tables if paper.rows}
+    minutes = config.preset.minutes * len(printing)
+    return Work(machine, config.preset, config.seed, papers, tuple(work.values()), minutes)
 
 
 def _names(word: str, name: str, workload: str) -> bool:
@@ -229,18 +231,25 @@ def _names(word: str, name: str, workload: str) -> bool:
 
 def chosen_tables(config: Config, papers: Papers) -> list[tuple[Paper, Experiment]]:
     """Return the tables that the configuration selects, in the order of its papers, each with its paper."""
-    tables = [(papers[name], table) for name in config.papers for table in papers[name].experiments.values()]
-    return [(paper, table) for paper, table in tables if config.experiments is None or table.name in config.experiments]
+    tables = []
+    for paper in (papers[name] for name in config.papers):
+        for name, table in paper.experiments.items():
+            if config.experiments is None or name in config.experiments:
+                tables.append((paper, table))
+    return tables
 
 
 def _rows_for(config: Config, experiment: Experiment, rows: Rows) -> list[Row]:
     """Return the rows that the configuration asks to run a table."""
     if experiment.ladder:
-        steps = [one for one in rows.values() if one.profile.threads == "all" and one.profile.backend == LADDER_BACKEND
-                 and one.profile.precision == FULL_PRECISION]  # fmt: skip
-        return climb(steps[0]) if steps else []
-    any_precision = config.all_profiles and experiment.precision not in ("", FULL_PRECISION)
-    return [one for one in rows.values() if one.profile.name in config.profiles or any_precision]
+        top = ("all", LADDER_BACKEND, FULL_PRECISION)
+        for row in rows.values():
+            if (row.profile.threads, row.profile.backend, row.profile.precision) == top:
+                return climb(row)
+        return []
+    if config.all_profiles and experiment.precision not in ("", FULL_PRECISION):
+        return list(rows.values())
+    return [row for name, row in rows.items() if name in config.profiles]
 
 
 def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
@@ -262,25 +271,31 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
     named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
     number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
-    if all(one.profile.is_cpu for one in rows.values()) or not config.preset.minutes:
+    if all(other.profile.is_cpu for other in rows.values()) or not config.preset.minutes:
         return USUAL
     is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
-    if is_other or is_silent:
-        names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
-        place = names.index(row.profile.name) if row.profile.name in names else len(names)
-        return USUAL + 1 + is_silent * (len(names) + 1) + place
-    return FIRST if is_first else USUAL
+    if not is_other and not is_silent:
+        return FIRST if is_first else USUAL
+    names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
+    tier = USUAL + 1
+    if is_silent:
+        tier += len(names) + 1
+    return tier + (names.index(row.profile.name) if row.profile.name in names else len(names))
 
 
 def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
-    single = sorted(
-        (one.profile for one in rows.values() if one.profile.precision == FULL_PRECISION), key=lambda one: one.name
+    profiles = [rows[name].profile for name in sorted(rows) if rows[name].profile.precision == FULL_PRECISION]
+
+    def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
+        device, cpu = pair
+        return device.backend == cpu.backend, cpu.architecture == "multi-cpu"
+
+    pairs = product(
+        [profile for profile in profiles if not profile.is_cpu], [profile for profile in profiles if profile.is_cpu]
     )
-    pairs = [(device, cpu) for device in single if not device.is_cpu for cpu in single if cpu.is_cpu]
-    alike = [(device.backend == cpu.backend, cpu.architecture == "multi-cpu") for device, cpu in pairs]
-    return {one.name for one in pairs[alike.index(max(alike))]} if pairs else set()
+    return {profile.name for profile in max(pairs, key=likeness, default=())}
 
 
 def source_of(case: Case, architecture: str) -> str:
@@ -305,15 +320,24 @@ def count_cases(cases: Collection[Case]) -> Counts:
     counts are kept until the workload's file changes. An unknown count is NaN; if that process fails, the cases that it
     was to count are left out.
     """
-    asked = {f"{_file_digest(one.workload)} {case_key(one.workload, one.parameters)}": one for one in cases}
+    names = {}
+    for case in cases:
+        key = case_key(case.workload, case.parameters)
+        names[key] = f"{_file_digest(case.workload)} {key}"
     path = private_folder("counts") / "counts.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if missing := [name for name in asked if name not in known]:
-        sent = json.dumps([(asked[name].workload, asked[name].parameters) for name in missing])
+    if missing := [key for key, name in names.items() if name not in known]:
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
         with contextlib.suppress(subprocess.SubprocessError, ValueError):
-            run = subprocess.run(command, input=sent, capture_output=True, text=True, check=True, timeout=COUNT_SECONDS)
-            known.update(zip(missing, json.loads(run.stdout), strict=True))
+            counting = subprocess.run(
+                command,
+                input=json.dumps([json.loads(key) for key in missing]),
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=COUNT_SECONDS,
+            )
+            counts = json.loads(counting.stdout)
+            known.update(zip([names[key] for key in missing], counts, strict=True))
             write_text(path, json.dumps(known))
-    keys = {name: case_key(one.workload, one.parameters) for name, one in asked.items() if name in known}
-    return {key: tuple(known[name]) for name, key in keys.items()}
+    return {key: tuple(known[name]) for key, name in names.items() if name in known}
