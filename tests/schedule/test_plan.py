@@ -249,9 +249,8 @@ def test_other_precisions_and_tables_the_paper_is_silent_about_have_the_time_tha
 
 def chosen(asked: Work, records: tuple[Record, ...]) -> dict[tuple[str, str], str]:
     """Why the look chose which cells."""
-    return {
-        (one.wanted.profile, one.wanted.case.name): one.reason for one in Plan(asked, records).entries if one.reason
-    }
+    entries = [entry for entry in Plan(asked, records).entries if entry.reason]
+    return {(entry.wanted.profile, entry.wanted.case.name): entry.reason for entry in entries}
 
 
 def loose(wanted: Wanted, number: int) -> Outcome:
