@@ -80,5 +80,6 @@ def test_the_last_line_of_a_run_says_that_a_control_failed(tmp_path: Path, monke
     for record in row(IDLE):
         write(record)
     said: list[str] = []
-    say_what_came_out(resolve_run({"machine": "box", "papers": "machine", "profiles": "torch-1"}), said.append)
+    run = resolve_run({"machine": "box", "papers": "machine", "profiles": "torch-1"})
+    say_what_came_out(run, run.plan, said.append)
     assert "; Trust no number: a control failed (twice on torch-1 of box took 1.00x" in said[-1]

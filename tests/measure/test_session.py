@@ -207,7 +207,8 @@ def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(prete
     # The next session tries it again, where it never began, and the last line says why there is no number.
     measure(asked().work)
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 2)
-    say_what_came_out(asked(), said.append)
+    run = asked()
+    say_what_came_out(run, run.plan, said.append)
     assert said[-1] == "box: 4 cells measured, 4 not measured: the device is lost"
 
 

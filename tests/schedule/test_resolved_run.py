@@ -20,7 +20,7 @@ from respeed.errors import UserError
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes
 from respeed.inputs.reader import mistakes_of
-from respeed.outcome import announce, say_farewell, say_what_came_out
+from respeed.outcome import announce, say_farewell, say_limits, say_what_came_out
 from respeed.paths import ROOT, hold_folder
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
@@ -90,7 +90,7 @@ def measured(number: int = 0, came_out: Any = 1.0, **settings: str) -> Run:
     asked = {"profiles": "openblas-1", "preset": "smoke"} | RBM | settings
     for place in range(number):
         run = resolve_run(asked)
-        turn = run.plan().next_turn()
+        turn = run.plan.next_turn()
         assert turn is not None
         write(record_of_turn(turn, run.work, lambda *_: came_out, place, smoke=True))
     return resolve_run(asked)
@@ -149,7 +149,7 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     came_out: float | str, line: str, is_failed: bool
 ) -> None:
     run, said = measured(1, came_out), list[str]()
-    assert say_what_came_out(run, said.append) == (is_failed, False)
+    assert say_what_came_out(run, run.plan, said.append) == (is_failed, False)
     assert said[-1].startswith(line.format(case=run.work.wanted[0].case.name))
     assert said[-1].endswith("; and 1 more; ./run respeed status shows where") == is_failed
     assert main(["status", "--config", *run.settings]) == is_failed
@@ -166,13 +166,15 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     ],
 )
 def test_why_a_row_cannot_run_is_said_at_the_end(
-    profiles: str, missing: str | None, answer: dict[str, Any], line: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    profiles: str, missing: str | None, answer: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)
     monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: answer)
-    said: list[str] = []
-    say_what_came_out(resolve_run(RBM | {"profiles": profiles}), said.append)
-    assert said[:-1] == ([line] if line else [])
+    run = resolve_run(RBM | {"profiles": profiles})
+    assert say_limits(run, run.plan) == [line]
+    say_farewell(run)
+    assert f"respeed: {line}\n" in capsys.readouterr().err
 
 
 def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +207,8 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
         write_lines(*make_lines(seconds, probe=probe, **facts))
         write_lines(*make_lines([0.1], case="1024x4096", **facts))
     said = list[str]()
-    say_what_came_out(resolve_run(RBM | {"profiles": "openblas-1"}), said.append)
+    run = resolve_run(RBM | {"profiles": "openblas-1"})
+    say_what_came_out(run, run.plan, said.append)
     assert [line for line in said if "known less well" in line] == [says]
 
 

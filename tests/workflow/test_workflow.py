@@ -68,7 +68,8 @@ def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Projec
 def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Project) -> None:
     told = project.snakemake("-n", "--config", "papers=raina2009").stdout
     assert "raina2009 rbm: 16 of 16 cells to measure" in told
-    assert re.search(r"about [\d.]+ min to the end of round 4, then what is still uncertain", told)
+    assert "preset quick: 4 rounds of everything, however long; what is then left of 13 minutes a paper" in told
+    assert re.search(r"about [\d.]+ min to the end of round 4;", told)
     assert re.search(r"  gpu, .+: not measured: no CUDA device\n", told)
     # The row of its own library stands there: others are no rows of this machine, nor are those without a case.
     assert "SciPy computes with" not in told

@@ -6,7 +6,7 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,14 @@ from respeed.inputs.reader import unknown
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
 from respeed.measure.timing import utc_now
-from respeed.outcome import announce, say_what_came_out
+from respeed.outcome import announce, say_limits, say_what_came_out
 from respeed.output import read_tables
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_text
 from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_imports, read_records, recorded_machines
+from respeed.schedule.plan import read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.schedule.work import Asked, count_cases, machines_shown, papers_shown
@@ -63,8 +64,8 @@ def measure(
     Snakemake's rules pass a `stamp`: if no cell is left, this empty file is written and the exit code is 0; otherwise
     the exit code is 75.
     """
-    budget_seconds = None if budget is None else parse_duration(budget, "--budget")
-    wait_seconds = None if wait is None else parse_duration(wait, "--wait")
+    budget_seconds = parse_duration(budget, "--budget") if budget else None
+    wait_seconds = parse_duration(wait, "--wait") if wait else None
     settings = parse_settings(config)
     if profiles:
         settings["profiles"] = list(profiles)
@@ -89,18 +90,24 @@ def measure(
             say(f"respeed: measures anew; if it is stopped, go on with --again {since}")
         progress = Progress(say, lambda rounds: _show_first_table(run, rounds))
         is_whole = measure_session(run.work, progress, budget_seconds, wait_seconds)
-        if stamp is None:
-            outcome = say_what_came_out(run, lambda line: say(f"respeed: {line}"))
-            is_futile = progress.turns > 0 and not progress.counted
-            if is_futile:
-                say("respeed: no new round counts; the line of each case says why")
-            if outcome.has_failed:
-                return 1
-            return UNFINISHED if outcome.is_left or is_futile else 0
-        if not is_whole:
-            return UNFINISHED
-        stamp.touch()  # Snakemake's run prints the outcome when it is done
-        return 0
+        if stamp is not None:  # Snakemake's run prints the outcome when it is done
+            if is_whole:
+                stamp.touch()
+            return 0 if is_whole else UNFINISHED
+
+        def tell(line: str) -> None:
+            say(f"respeed: {line}")
+
+        plan = read_plan(run.work)
+        for line in say_limits(run, plan):
+            tell(line)
+        outcome = say_what_came_out(run, plan, tell)
+        is_futile = progress.turns > 0 and not progress.counted
+        if is_futile:
+            tell("no new round counts; the line of each case says why")
+        if outcome.has_failed:
+            return 1
+        return UNFINISHED if outcome.is_left or is_futile else 0
 
 
 def _show_first_table(run: Run, rounds: int) -> None:
@@ -166,9 +173,7 @@ def parse_duration(text: str, where: str) -> float:
 
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
     """Print the sessions of a machine; before that, set one aside, or take one back."""
-    there = recorded_machines(smoke)
-    name = machine or load_config().this_machine
-    _check_recorded(name, there)
+    name = _recorded(machine, smoke)
     with contextlib.ExitStack() as held:
         if set_aside or take_back:
             held.callback(os.close, hold_folder(smoke))
@@ -210,32 +215,36 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     Raises UserError if a run would refuse to measure because records of another machine have this machine's name.
     """
     run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
-    there, machines = recorded_machines(run.smoke), {}
-    lines: list[str] = []
     for name in {*machine} - {ALL}:
-        _check_recorded(name, there)
-    for name in machines_shown(run.smoke, run.machine, machine or run.show):
-        counts = _count_cells(run, name)
-        machines[name] = counts.to_dict("records")
-        if not as_json:
-            fields = counts.astype(object).replace([0, ""], NOTHING)
+        _recorded(name, run.smoke)
+    counts = {name: _count_cells(run, name) for name in machines_shown(run.smoke, run.machine, machine or run.show)}
+    if not as_json:
+        for name, table in counts.items():
+            fields = table.astype(object).replace([0, ""], NOTHING)
             headers = fields.columns.str.replace("_", "\n").to_list()
-            origin = "".join(f"\n  from {one}" for one in read_imports(name, run.smoke))
+            origin = "".join(f"\n  from {source}" for source in read_imports(name, run.smoke))
             print(f"{name}{origin}\n\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
     if not run.nodes:
         check_same_machine(run.machine, run.smoke)
+    lines: list[str] = []
     say = lines.append if as_json else print
     say(announce(run))
-    has_failed = not run.nodes and run.machine in there and say_what_came_out(run, say).has_failed
+    has_failed = False
+    if not run.nodes and run.machine in recorded_machines(run.smoke):
+        has_failed = say_what_came_out(run, run.plan, say).has_failed
     if as_json:
+        machines = {name: table.to_dict("records") for name, table in counts.items()}
         _print("status", {"machine": run.machine, "machines": machines, "says": lines}, as_json)
     return int(has_failed)
 
 
-def _check_recorded(machine: str, there: Collection[str]) -> None:
-    """Raise UserError if the machine is not in `there`, the machines that have records."""
-    if machine not in there:
-        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, there)}")
+def _recorded(machine: str | None, smoke: bool) -> str:
+    """Return the name of a machine, by default of this one; raise UserError if it has no records."""
+    name = machine or load_config().this_machine
+    recorded = recorded_machines(smoke)
+    if name not in recorded:
+        raise UserError(f"--machine: no records of {name!r}{nearest(name, recorded)}")
+    return name
 
 
 def _count_cells(run: Run, machine: str) -> pd.DataFrame:
@@ -258,9 +267,7 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
 
     With `on` or `cpu`, the names of data sheets, print instead the numbers that bounds alone predict (see `_predict`).
     """
-    if machine:
-        _check_recorded(machine, recorded_machines(smoke))
-    name = machine or load_config().this_machine
+    name = _recorded(machine, smoke) if machine else load_config().this_machine
     if on or cpu:
         _predict(on, cpu, name, as_json)
         return
@@ -304,9 +311,8 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
 
     Raises UserError if there is no such cell, or no record of the machine.
     """
-    there = recorded_machines(smoke)
-    name = machine or (next(iter(there)) if len(there) == 1 else load_config().this_machine)
-    _check_recorded(name, there)
+    recorded = [*recorded_machines(smoke)]
+    name = _recorded(recorded[0] if machine is None and len(recorded) == 1 else machine, smoke)
     tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
     records = read_records(smoke, name)
     traces = [trace_cell(tables, records, row) for row in find_cells(tables["cells"], cell, profile)]
@@ -343,9 +349,9 @@ def make_report(only: str | None, **options: Any) -> None:
     The other `options` are those of `Asked`. Print the path of the PDF or of the reviewer's page.
     """
     asked = Asked(**options)
-    there = recorded_machines(asked.smoke)
-    for name in {*(asked.show or load_config().show)} - {THIS, ALL, *there}:
-        print(f"respeed: show: no records of {name!r}{nearest(name, there)}", file=sys.stderr)
+    recorded = recorded_machines(asked.smoke)
+    for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:
+        print(f"respeed: show: no records of {name!r}{nearest(name, recorded)}", file=sys.stderr)
     for part in [only] if only else WHOLE:
         for builder in BUILDERS[part]:
             if path := pkgutil.resolve_name(builder)(asked):

@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
@@ -42,8 +41,6 @@ from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
 from respeed.workloads.vector_sum import MemoryCopy
 
-# Facts about a process or a case, as the record has them.
-
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=448, k=448, n=448)
 # For tiny cases, whose times are no measurements: beside these the probe would take most of the time.
@@ -57,9 +54,10 @@ PRODUCT_SECONDS = 0.005
 SIDES = (1024, 2048, 4096, 8192)
 # Several times larger than any cache but the largest; read and written once each.
 COPY_BYTES = 64 * 2**20
-# The same on a device, whose caches may be as large; and the share of its free memory that an array of a ceiling may
-# take.
-DEVICE_COPY_BYTES, MOST_OF_FREE = 512 * 2**20, 0.2
+# The same on a device, whose caches may be as large.
+DEVICE_COPY_BYTES = 512 * 2**20
+# The share of a device's free memory that an array of a ceiling may take.
+MOST_OF_FREE = 0.2
 # Host memory that building and checking a case takes, divided by the memory of its arrays. The check draws its inputs
 # again piece by piece; factors of up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -116,16 +114,18 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
     The bytes of a copy are those read and those written. On a device, many steps are queued at a time: if the host
     waited for each step, or the device's clock had not risen yet, both rates would be too low.
     """
-    free, best, width = backend.bytes_free() or math.inf, 0.0, number_bytes(backend.precision)
+    most_bytes = MOST_OF_FREE * (backend.bytes_free() or math.inf)
+    width = number_bytes(backend.precision)
+    best = 0.0
     for side in SIDES:
         square = Matmul(m=side, k=side, n=side)
-        if side > SIDES[0] and side**2 * width > MOST_OF_FREE * free:
+        if side > SIDES[0] and side**2 * width > most_bytes:
             break
         seconds = _best_seconds(backend, square)
         best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
-    size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, MOST_OF_FREE * free))
+    size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, most_bytes))
     copy = MemoryCopy(length=int(size / width))
     copied = width / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
     return {"flops_per_second": best, "bytes_per_second": copied}
@@ -165,23 +165,23 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     if complaint := thread_complaint(profile, order.threads, threads_proof, is_shared=backend.shares_cores):
         emit("not-run", reason=complaint)
         return
-    emit(
-        "ready",
-        backend=described,
-        energy={"reason": why_not or None},
-        **({"accelerator": known[0]} if pci and (known := device_facts(pci)) else {}),
-        libraries=blas_libraries(),
-        environment=telling_environment(),
-        affinity=allowed_cpus() or None,
-        threads_proof=threads_proof,
-        ceilings=ceilings,
-    )
+    ready = {
+        "backend": described,
+        "energy": {"reason": why_not or None},
+        "libraries": blas_libraries(),
+        "environment": telling_environment(),
+        "affinity": allowed_cpus() or None,
+        "threads_proof": threads_proof,
+        "ceilings": ceilings,
+    }
+    if accelerators := pci and device_facts(pci):
+        ready["accelerator"] = accelerators[0]
+    emit("ready", **ready)
     # Each case collects the garbage of the last one: objects of the loaded libraries need not be gone through every
     # time.
     gc.freeze()
     for asked in order.cases:
-        name = f"{asked.case.workload} {asked.case.name}"
-        emit("begin", case=name)
+        emit("begin", case=f"{asked.case.workload} {asked.case.name}")
         facts = measure_case(order, asked, bench)
         emit("case", facts=facts)
         if facts["status"] != "measured" and _is_lost(bench):
@@ -204,13 +204,13 @@ def _is_lost(bench: Bench) -> bool:
 
 def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
     """Measure a case and return its facts for the record. A case that fails has a reason and no times."""
-    case, precision = asked.case, order.profile.precision
+    precision = order.profile.precision
     facts = untimed(asked, "measured")
     began = seconds_now()
     # A program and its captured steps refer to each other: only this frees the last case's arrays.
     gc.collect()
     try:
-        workload = make_workload(case)
+        workload = make_workload(asked.case)
         width = number_bytes(precision) / 4  # workloads count 4 bytes a number
         facts |= {
             "flops": workload.flops(),
@@ -218,7 +218,7 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
             "together": workload.together,
-            "tolerance": case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
+            "tolerance": asked.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
         if reason := _too_large(workload.memory_bytes(), width, bench.backend):
             return facts | {"status": "not-run", "reason": reason}
@@ -246,11 +246,13 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
     On the host, array elements have `width` times as many bytes as in fp32.
     """
-    needed, free = memory_bytes * backend.memory_factor, backend.bytes_free()
-    if free is not None and needed > free:
-        return f"needs {needed / 1e9:.1f} GB of GPU memory, has {free / 1e9:.1f}"
-    needed, free = CHECK_FACTOR * memory_bytes * width, memory_free()
-    return f"needs {needed / 1e9:.1f} GB of memory, has {free / 1e9:.1f}" if needed > free else None
+    for memory, needed, free in (
+        ("GPU memory", memory_bytes * backend.memory_factor, backend.bytes_free()),
+        ("memory", CHECK_FACTOR * memory_bytes * width, memory_free()),
+    ):
+        if free is not None and needed > free:
+            return f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}"
+    return None
 
 
 def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: Facts) -> None:
@@ -268,19 +270,21 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
         facts["graphs"] = f"no: {reason}"
     timer = _timer(order, program, bench)
     if not workload.is_outside:
-        _check_and_time(order, asked, program, timer, None, facts)
+        _check_and_time(order, asked, program, timer, facts)
         return
     with contextlib.closing(program.arrays.runner) as runner:
         facts["executables"] = runner.executables
-        _check_and_time(order, asked, program, timer, runner, facts)
+        _check_and_time(order, asked, program, timer, facts)
 
 
-def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, runner: Any, facts: Facts) -> None:
+def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, facts: Facts) -> None:
     """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
-    backend, share = program.backend, _checked_share(order, asked)
+    backend = program.backend
+    runner = getattr(program.arrays, "runner", None)
+    share = _checked_share(order, asked)
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     first = timer.one_step()
-    is_long = backend.synchronous and first.seconds > order.timing.long_seconds and not runner
+    is_long = backend.synchronous and not runner and first.seconds > order.timing.long_seconds
     if share == 0 or is_long:
         facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
@@ -290,9 +294,20 @@ def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, 
     if is_long:
         # Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program
         # was built.
-        warmup, blocks = Warmup(True, first.seconds), (first,)
+        warmup = Warmup(True, first.seconds)
+        blocks = (first,)
     else:
-        warmup = _warm_up(program, timer, runner, first)
+        if runner and runner.run_seconds > order.timing.long_seconds:
+            # This run found the program's files on the disk, and nothing else warms up.
+            warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
+        else:
+            warmup = warm_up(
+                program.step,
+                timer.sync,
+                timer.protocol,
+                synchronous=backend.synchronous,
+                first_seconds=first.seconds,
+            )
         if runner:  # a program that prints the time of a part runs as long as one that does not
             part = min(1.0, first.seconds / runner.run_seconds)
             timer = replace(timer, protocol=replace(order.timing, measure_seconds=part * order.timing.measure_seconds))
@@ -309,23 +324,21 @@ def _time_blocks(
     program: Program, timer: Timer, step_seconds: float, share: float, judged: Callable[..., Facts], facts: Facts
 ) -> tuple[Block, ...]:
     """Time blocks; unless a step was checked before, check one after this share of the blocks."""
-    timing, is_cpu = timer.protocol, program.backend.synchronous
+    timing = timer.protocol
+    is_cpu = program.backend.synchronous
     block_seconds = max(step_seconds, timing.block_seconds if is_cpu else timing.device_block_seconds)
     checked = math.ceil(share * timing.measure_seconds / block_seconds) if share < 1 else math.inf
 
-    def check() -> None:
-        program.step_anew()
-        facts["errors"] = judged(program.check(), when="after timed steps: ")
-
-    def between(number: int) -> bool:
+    def check_before(number: float) -> bool:
         is_due = number == checked > 0
         if is_due:
-            check()
+            program.step_anew()
+            facts["errors"] = judged(program.check(), when="after timed steps: ")
         return is_due
 
-    blocks = (timer.short_steps if is_cpu else timer.device_steps)(step_seconds, between)
+    blocks = (timer.short_steps if is_cpu else timer.device_steps)(step_seconds, check_before)
     if checked >= len(blocks):
-        check()
+        check_before(checked)
     return blocks
 
 
@@ -340,14 +353,6 @@ def _checked_share(order: Order, asked: Asked) -> float:
     return 1.0 - random.Random(derive_seed(order.seed, asked.key, asked.number, "check")).random()
 
 
-def _warm_up(program: Program, timer: Timer, runner: Any, first: Block) -> Warmup:
-    """Warm up, unless a run of an outside program is long: the first one found its files on the disk, and is enough."""
-    if runner and runner.run_seconds > timer.protocol.long_seconds:
-        return Warmup(True, runner.run_seconds, 1, runner.run_seconds)
-    synchronous = program.backend.synchronous
-    return warm_up(program.step, timer.sync, timer.protocol, synchronous=synchronous, first_seconds=first.seconds)
-
-
 def judge(
     pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
 ) -> dict[str, float]:
@@ -356,10 +361,10 @@ def judge(
     Raises WrongResult, which names the worst array, if an error is not finite, or exceeds both `tolerance` and the
     array's own tolerance in `looser`.
     """
-    errors = {}
-    worst, highest = "", 1.0
-    for name, pair in pairs.items():
-        errors[name] = error = largest_error(pair)
+    errors = {name: largest_error(pair) for name, pair in pairs.items()}
+    worst = ""
+    highest = 1.0
+    for name, error in errors.items():
         allowed = max(tolerance, looser.get(name, 0.0))
         share = error / allowed if math.isfinite(error) else math.inf
         if share > highest:
@@ -397,7 +402,7 @@ def _timer(order: Order, program: Program, bench: Bench) -> Timer:
     # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
     # energy of the process is not that of the part.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
-    tells = {name: getattr(runner, name) for name in ("own_seconds", "happened") if runner}
+    own = {"own_seconds": runner.own_seconds, "happened": runner.happened} if runner else {}
     return Timer(
         parts=tuple(program.parts.values()),
         sync=bench.backend.sync,
@@ -408,7 +413,7 @@ def _timer(order: Order, program: Program, bench: Bench) -> Timer:
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
         busy=getattr(bench.backend, "busy", None),
-        **tells,
+        **own,
     )
 
 

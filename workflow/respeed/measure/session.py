@@ -2,8 +2,6 @@
 
 import math
 
-from respeed.analysis.cells import judge_cells
-from respeed.analysis.rounds import CELL, read_rounds
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Asked, Order
 from respeed.measure.progress import Progress
@@ -11,10 +9,7 @@ from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
-from respeed.text import counted, format_share, in_words
-
-# A number that differs by less is the same.
-SAME = 5e-4
+from respeed.text import in_words
 
 
 def measure_session(
@@ -28,21 +23,21 @@ def measure_session(
     records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
     None, after `budget_seconds`.
     """
-    broken, last, begun = frozenset[str](), None, None
+    broken = frozenset[str]()
+    last = None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:
-            plan, left = read_plan(work, broken, progress.turn_seconds), math.inf
-            begun = begun or plan
-            if budget_seconds is not None:
-                left = budget_seconds - progress.seconds
-            turn = plan.next_turn(left)
-            needed = plan.seconds_of_turn(turn) if turn else 0.0
-            if turn is None or needed > left:
-                _say_moved(begun, plan, progress)
-                more = f"the next turn takes about {in_words(needed)}, more than is left of the budget"
-                progress.end(more if turn else "nothing is left to measure within the minutes")
-                return turn is None
+            plan = read_plan(work, broken, progress.turn_seconds)
+            seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
+            turn = plan.next_turn(seconds)
+            if turn is None:
+                progress.end("nothing is left to measure within the minutes")
+                return True
+            needed = plan.seconds_of_turn(turn)
+            if needed > seconds:
+                progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
+                return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
@@ -52,32 +47,13 @@ def measure_session(
 
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | None:
     """Measure a turn; return None if its row's backend started, else the reason why it did not."""
-    work, row = plan.work, turn.row
-    order = Order(
-        row.profile,
-        row.threads,
-        row.cpus,
-        tuple(Asked(one.case, number, one.source, one.rehearsals, one.guess) for one, number in turn.cases),
-        work.timing,
-        work.seed,
+    work = plan.work
+    row = turn.row
+    cases = tuple(
+        Asked(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess) for wanted, number in turn.cases
     )
+    order = Order(row.profile, row.threads, row.cpus, cases, work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn(records)
-    return None if any(one.start.backend for one in records) else records[-1].results[0].reason
-
-
-def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
-    """Say how many numbers of cells without a new round differ from those at the beginning, and by how much at most.
-
-    They move if a row was quieter than it had been before.
-    """
-    cells = [judge_cells(read_rounds(plan.records, plan.work.papers)).set_index(CELL) for plan in (begun, now)]
-    both = cells[0].join(cells[1][["step", "rounds"]].add_suffix("_now"))
-    ratios = (both["step_now"] / both["step"])[both["rounds"] == both["rounds_now"]].dropna()
-    moved = ratios[(ratios - 1).abs() > SAME]
-    if len(moved):
-        most = format_share((moved - 1).abs().max())
-        progress.say(
-            f"respeed: {counted(len(moved), 'earlier number')} moved, by {most} at most: a quieter probe was seen"
-        )
+    return None if any(record.start.backend for record in records) else records[-1].results[0].reason

@@ -91,8 +91,9 @@ class Run:
         work = list_work(self.config, self.papers, self.rows, self.machine, self.only)
         return replace(work, since=self.since)
 
+    @cached_property
     def plan(self) -> Plan:
-        """Return the plan of the work that no record has yet."""
+        """Return the plan of the work that no record has when the run begins."""
         return read_plan(self.work)
 
     def describe(self) -> None:
@@ -134,7 +135,7 @@ class Run:
         folder = Path(self.results, "logs", self.machine)
         there = [path.stat().st_mtime_ns for path in folder.glob("measured-*[0-9]")]
         newest = max((path.stat().st_mtime_ns for path in record_paths(self.smoke, self.machine)), default=0)
-        is_left = not there or max(there) < newest or self.plan().next_turn() is not None
+        is_left = not there or max(there) < newest or self.plan.next_turn() is not None
         return {self.machine: str(folder / f"measured-{len(there) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
