@@ -251,7 +251,8 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     """Count a machine's cells by table and state, and add the time at which each table was last measured."""
     table = ["paper", "experiment"]
     description = read_description(machine, run.smoke)
-    rounds = read_rounds(read_records(run.smoke, machine), run.papers)
+    is_planned = machine == run.machine and not run.nodes
+    rounds = run.plan.rounds if is_planned else read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
     waits = np.where(cells["reason"] == NOT_YET, "not_measured", "cannot_run")
     states = cells["status"].where(cells["status"] != "not-run", waits)

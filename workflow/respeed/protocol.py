@@ -66,7 +66,9 @@ PAGE_FAULT_SECONDS = 1.2e-6
 # NVML's reasons why a device's clock is not higher (nvml.h, nvmlClocksEventReason*). A reason that always holds for a
 # device, such as a power cap or too weak a fan, is reported as a fact. A reason that comes and goes, with the
 # temperature of the room or the power that other devices draw, disturbs.
-POWER_CAP, TOO_HOT, POWER_BRAKE = 0x04, 0x20 | 0x40, 0x80
+POWER_CAP = 0x04
+TOO_HOT = 0x20 | 0x40
+POWER_BRAKE = 0x80
 REASONS = {
     POWER_CAP: "power cap", TOO_HOT: "too hot", POWER_BRAKE: "power brake", 0x02: "set by its owner",
     0x08: "slowed down by the hardware", 0x10: "in step with other devices", 0x100: "set for the display",
@@ -171,17 +173,21 @@ def lasting_causes(rounds: Sequence[Sequence[Block]], protocol: TimingProtocol) 
     So they belong to the machine, and are no reason to discard a block. `rounds` has the blocks of each round of a
     session. Rounds are counted instead of blocks, since a round of short steps has more blocks.
     """
-    told = [[_machine_causes(block, protocol) for block in blocks] for blocks in rounds]
-    lasting = Counter(cause for causes in told if causes for cause in set[str].intersection(*causes))
-    return frozenset(cause for cause, number in lasting.items() if 2 * number > len(told))
+    lasting = Counter[str]()
+    for blocks in filter(None, rounds):
+        lasting.update(set[str].intersection(*(_machine_causes(block, protocol) for block in blocks)))
+    return frozenset(cause for cause, number in lasting.items() if 2 * number > len(rounds))
 
 
 def _machine_causes(block: Block, protocol: TimingProtocol, some: Callable[..., bool] = all) -> set[str]:
     """Return why the machine itself ran slower than it can: its clocks, or what `some` readings of its device say."""
-    told = [reasons_of(reading) for reading in block.device]
-    causes = {cause for bits, cause in DISTURBING.items() if told and some(reasons & bits for reasons in told)}
-    is_hot = (block.throttled_seconds or 0.0) > protocol.max_lost_share * block.seconds
-    return causes | ({"clocks throttled"} if is_hot else set())
+    causes = set[str]()
+    if block.device:
+        readings = [reasons_of(reading) for reading in block.device]
+        causes = {cause for bits, cause in DISTURBING.items() if some(reasons & bits for reasons in readings)}
+    if block.throttled_seconds and block.throttled_seconds > protocol.max_lost_share * block.seconds:
+        causes.add("clocks throttled")
+    return causes
 
 
 def contamination(
@@ -208,18 +214,18 @@ def contamination(
     quiet_probe_seconds : float
         On a device, the time of a quiet reference probe.
     """
-    could, causes = block.seconds * threads, []
+    most_lost = protocol.max_lost_share * block.seconds * threads
+    causes = []
     # As long as the device has work queued, a host that waits does not slow it.
-    if not block.ahead and (block.run_delay_seconds or 0.0) > protocol.max_lost_share * could:
+    if not block.ahead and (block.run_delay_seconds or 0.0) > most_lost:
         causes.append("waited for a core")
     if max(block.probe_seconds) > protocol.max_probe_ratio * quiet_probe_seconds:
         causes.append("slow reference probe")
-    if (block.quota_seconds or 0.0) > protocol.max_lost_share * could:
+    if (block.quota_seconds or 0.0) > most_lost:
         causes.append("CPU quota used up")
     if block.minor_faults * PAGE_FAULT_SECONDS > protocol.max_fault_share * block.seconds:
         causes.append("page faults")
-    machine = _machine_causes(block, protocol, any)
-    return [*causes, *sorted(machine - {*lasting})]
+    return [*causes, *sorted(_machine_causes(block, protocol, any).difference(lasting))]
 
 
 def reasons_of(reading: Mapping[str, float]) -> int:
