@@ -314,20 +314,22 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
     assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
-        "respeed: no results/logs/box/asked-0: SLURM-job '3' failed, SLURM status is: 'FAILED'.",
-        f"  the job said last: box: its records were made on another machine ({log})",
+        f"respeed: box: {reason} (slurm: in workflow/machines/box.yaml)",
+        f"  its log ends with: respeed: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
-    line = failure(refused, ["results/smoke/logs/box/asked-0"], [str(log)])
-    said = "respeed: box: Slurm refuses its jobs: invalid partition; look at slurm: in workflow/machines/box.yaml"
-    assert line == said
+    words = "'sbatch: error: invalid partition sbatch: error: more'."
+    assert failure(refused, ["results/smoke/logs/box/asked-0"], []) == (
+        f"respeed: box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
+    )
 
 
 def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     jobs, event = FailedJobs(), SimpleNamespace(value="job_error")
     for facts in (
         {"event": event, "rule_msg": "it ended"}, {"event": event, "rule_msg": "it ended"}, {"event": event},
-        {"event": event, "rule_msg": "it broke", "output": ["a", "b"]}, {"rule_msg": "no job's"},
+        {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
     ):  # fmt: skip
-        jobs.emit(logging.makeLogRecord(facts))
-    assert capsys.readouterr().err == "respeed: no : it ended\nrespeed: no a, b: it broke\n"
+        jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
+    file = "(slurm: in workflow/machines/box.yaml)"
+    assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from respeed.errors import RESUMES, UserError
 from respeed.machine.process import interrupt_when_stopped
@@ -20,14 +20,16 @@ from respeed.outcome import announce, say_farewell
 from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
+from respeed.text import shorten
+
+if TYPE_CHECKING:
+    from snakemake.workflow import Workflow
 
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
 LOGGER = "snakemake.logging"
 # The event of the line that says how many jobs begin.
 STARTED = "job_started"
-# What the plugin writes before Slurm's own words.
-_REFUSED = "SLURM sbatch failed. The error message was '"
 
 
 def find_command() -> None:
@@ -43,7 +45,7 @@ def find_command() -> None:
     os.environ["PATH"] = os.pathsep.join([places, os.environ.get("PATH", os.defpath)])
 
 
-def begin(snakemake: Any, config: dict[str, Any]) -> Run:
+def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     """Read and check every file that the run depends on, and print what it will measure.
 
     `config` has the settings of --config; the values for the front page of the HTML report are added there. A mistake,
@@ -65,13 +67,15 @@ def begin(snakemake: Any, config: dict[str, Any]) -> Run:
     return run
 
 
-def _say_what_limits_nothing(run: Run, snakemake: Any) -> None:
+def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
     """Say which of Snakemake's options do not change what is measured, though one could think so."""
-    rows = [row.threads for row in run.rows.values() if row.profile.is_cpu]
-    if snakemake.cores < (most := max(rows, default=0)):
+    most = max((row.threads for row in run.rows.values() if row.profile.is_cpu), default=0)
+    if snakemake.cores < most:
         limit = f"threads: {snakemake.cores} in a profile, or taskset on Linux, limits them"
-        said = f"--cores {snakemake.cores} limits no measurement: rows of all cores run on {most}; {limit}"
-        print(f"respeed: {said}", file=sys.stderr)
+        print(
+            f"respeed: --cores {snakemake.cores} limits no measurement: rows of all cores run on {most}; {limit}",
+            file=sys.stderr,
+        )
 
 
 def _hide_chatter() -> None:
@@ -85,7 +89,7 @@ def _hide_chatter() -> None:
             handler.addFilter(is_shown)
 
 
-def start(run: Run, snakemake: Any) -> None:
+def start(run: Run, snakemake: "Workflow") -> None:
     """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
         check_executor(run, snakemake)
@@ -100,12 +104,12 @@ def start(run: Run, snakemake: Any) -> None:
         logging.getLogger(LOGGER).addHandler(FailedJobs())
 
 
-def check_executor(run: Run, snakemake: Any) -> None:
+def check_executor(run: Run, snakemake: "Workflow") -> None:
     """Raise UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
-    elsewhere = snakemake.executor_plugin.common_settings.non_local_exec
-    if run.nodes and not elsewhere:
+    is_remote = snakemake.executor_plugin.common_settings.non_local_exec
+    if run.nodes and not is_remote:
         raise UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false")
-    if elsewhere and not run.nodes:
+    if is_remote and not run.nodes:
         raise UserError(f"jobs on a cluster need to know which machine they measure; use --profile {PROFILE}")
 
 
@@ -120,30 +124,32 @@ def _is_failure(run: Run) -> bool:
     outcome = say_farewell(run)
     is_left = outcome.is_left and may_measure(sys.argv)
     if is_left:
-        rest = "./run snakemake --cores all, without a target, measures the rest"
-        print(f"respeed: not all was measured: {rest}", file=sys.stderr)
+        print(
+            "respeed: not all was measured: ./run snakemake --cores all, without a target, measures the rest",
+            file=sys.stderr,
+        )
     return outcome.has_failed or is_left
 
 
-def _end_idle(run: Run, snakemake: Any) -> None:
+def _end_idle(run: Run, snakemake: "Workflow") -> None:
     """Do the same as `succeed` after a run that had nothing to do, for which Snakemake calls no handler."""
+    # In a dry run, or to draw its graph or to make its own report, Snakemake runs no jobs.
+    is_executed = snakemake.executor_plugin is not None and not snakemake.dryrun
     dag = getattr(snakemake, "dag", None)
-    if _is_executed(snakemake) and dag is not None and any(dag.targetjobs) and not len(dag) and _is_failure(run):
+    if is_executed and dag is not None and any(dag.targetjobs) and not len(dag) and _is_failure(run):
         sys.stdout.flush()
         os._exit(1)  # too late for an exception to set the exit code
 
 
-def _is_executed(snakemake: Any) -> bool:
-    """Return whether Snakemake runs jobs: not in a dry run, nor to draw its graph or to make its own report."""
-    return snakemake.executor_plugin is not None and not snakemake.dryrun
-
-
 def fail(run: Run) -> None:
     """After a run that failed on a cluster, print which machines have work left."""
-    if not run.nodes:
-        return
-    if left := ", ".join(machine for machine, stamp in run.stamps.items() if not os.path.exists(stamp)):
-        print(f"respeed: not all was measured on {left}; nothing is lost, and {RESUMES} once jobs run", file=sys.stderr)
+    unfinished = [machine for machine in run.nodes if not os.path.exists(run.stamps[machine])]
+    if unfinished:
+        machines = ", ".join(unfinished)
+        print(
+            f"respeed: not all was measured on {machines}; nothing is lost, and {RESUMES} once jobs run",
+            file=sys.stderr,
+        )
 
 
 def same_environment(wildcards: Any) -> None:
@@ -178,25 +184,25 @@ def giving_up() -> Iterator[None]:
 
 
 class FailedJobs(logging.Handler):
-    """Prints why a job of Slurm failed: Slurm's reason, and the last line of the job's own log.
+    """Prints why a job of Slurm failed: Slurm's words, and the last line of the job's own log.
 
-    Snakemake's own message, of twenty lines a job, goes to Snakemake's log. A message that several jobs share, such as
-    that Slurm refuses them, is printed once.
+    Snakemake's own message, of twenty lines a job, goes to Snakemake's log. A message is printed once, however often
+    the job is tried.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: set[str] = set()
+        self._printed = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
-        event = getattr(getattr(record, "event", None), "value", "")
+        facts = vars(record)
         # Only the process that submits jobs has a reason; a job here has printed its own on the screen.
-        if event == "job_error" and (reason := getattr(record, "rule_msg", None)):
-            text = failure(reason, getattr(record, "output", []), getattr(record, "log", []))
-            if text not in self.said:
+        if getattr(facts.get("event"), "value", "") == "job_error" and facts.get("rule_msg"):
+            text = failure(facts["rule_msg"], facts["output"], facts["log"])
+            if text not in self._printed:
                 print(text, file=sys.stderr, flush=True)
-            self.said.add(text)
+            self._printed.add(text)
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> str:
@@ -205,19 +211,16 @@ def failure(reason: str, made: list[str], logs: list[str]) -> str:
     Parameters
     ----------
     reason : str
-        Snakemake's words about the failure.
+        Snakemake's words about the failure, which quote Slurm's.
     made : list of str
         The files that the job would have made, in the folder of its machine.
     logs : list of str
         The paths of the job's own log, and then of Slurm's.
     """
-    _, refused, why = reason.partition(_REFUSED)
-    if refused:
-        machine = Path(made[0]).parent.name
-        file, why = (MACHINES / machine).relative_to(ROOT), why.splitlines()[0].removeprefix("sbatch: error: ")
-        return f"respeed: {machine}: Slurm refuses its jobs: {why}; look at slurm: in {file}.yaml"
-    lines = [f"respeed: no {', '.join(made)}: {reason.splitlines()[0].partition(' Detailed failure reason')[0]}"]
+    machine = Path(made[0]).parent.name
+    file = (MACHINES / machine).relative_to(ROOT)
+    lines = [f"respeed: {machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
-        said = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
-        lines.append(f"  the job said last: {said.removeprefix('respeed: ')} ({', '.join(logs)})")
+        last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
+        lines.append(f"  its log ends with: {last} ({', '.join(logs)})")
     return "\n".join(lines)

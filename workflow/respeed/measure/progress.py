@@ -13,7 +13,7 @@ from typing import Any
 from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
-from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of, read_rounds
+from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of
 from respeed.machine.process import Facts
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
@@ -24,7 +24,8 @@ from respeed.sessions import split_sessions
 from respeed.text import counted, format_speedup, in_words, is_known, measured_time
 
 # Letters of the line that shows the current case, and of its bar.
-WIDTH, BAR = 110, 20
+WIDTH = 110
+BAR = 20
 # The first table is shown after its first round, and again when its numbers have intervals.
 SHOWN_AFTER = (1, FEWEST_ROUNDS)
 # A machine is called disturbed if more than half of at least so many blocks do not count.
@@ -35,7 +36,8 @@ class Disturbed:
     """Counts the blocks that were timed, those of them that do not count, and why they do not."""
 
     def __init__(self) -> None:
-        self.blocks, self.discarded, self.causes = 0, 0, Counter[str]()
+        self.blocks = self.discarded = 0
+        self.causes = Counter[str]()
 
     def add(self, judged: Facts) -> None:
         """Add the blocks of a round that `Conditions` have judged."""
@@ -69,11 +71,14 @@ class Progress:
     def __init__(
         self, say: Callable[[str], None], show_first_table: Callable[[int], None] = lambda rounds: None
     ) -> None:
-        self._say, self._show_first_table, self._status = say, show_first_table, ""
+        self._say = say
+        self._show_first_table = show_first_table
+        self._status = ""
         self._began = self._turn_began = seconds_now()
-        self._left = self._recorded = 0.0
-        self.turns = self.counted = self._shown = 0
-        self._all, self._is_warned = Disturbed(), False
+        self._seconds_left = self._recorded_seconds = 0.0
+        self.turns = self.counted = self._rounds_shown = 0
+        self._disturbed = Disturbed()
+        self._is_warned = False
 
     @property
     def seconds(self) -> float:
@@ -83,7 +88,7 @@ class Progress:
     @property
     def turn_seconds(self) -> float:
         """Return the mean seconds that a turn took besides what its record counts."""
-        return max(0.0, self.seconds - self._recorded) / self.turns if self.turns else 0.0
+        return max(0.0, self.seconds - self._recorded_seconds) / max(1, self.turns)
 
     def say(self, line: str) -> None:
         """Print a line, in place of the one that shows the current case."""
@@ -94,44 +99,46 @@ class Progress:
         """On a terminal, show a bar, the time that is left, and what is done at the moment; "" clears that line."""
         if not sys.stderr.isatty():
             return
-        left = max(0.0, self._left - (seconds_now() - self._turn_began))
-        bar = "#" * round(BAR * self.seconds / (self.seconds + left))
-        line = f"  [{bar:.<{BAR}}] {in_words(left)} left: {text}"[:WIDTH] if text else ""
+        remaining = max(0.0, self._seconds_left - (seconds_now() - self._turn_began))
+        bar = "#" * round(BAR * self.seconds / (self.seconds + remaining))
+        line = f"  [{bar:.<{BAR}}] {in_words(remaining)} left: {text}"[:WIDTH] if text else ""
         print(f"{line:{len(self._status)}}", end="\r", file=sys.stderr, flush=True)
         self._status = line
 
     def begin_turn(self, plan: Plan, turn: Turn) -> None:
         """Say which turn begins and how much time is left; before that, show the first table if it is time to."""
-        goal, rounds = plan.work.preset.rounds, plan.first_table_rounds
-        if self.turns and rounds in SHOWN_AFTER and self._shown < rounds < goal:
-            self._shown = rounds
+        goal = plan.work.preset.rounds
+        rounds = plan.first_table_rounds
+        if self.turns and rounds in SHOWN_AFTER and self._rounds_shown < rounds < goal:
+            self._rounds_shown = rounds
             self.note("")
             self._show_first_table(rounds)
-        what = f"again ({turn.again})" if turn.again else f"round {turn.cases[-1][1]} of {goal}"
-        left, until = ("at most", "") if turn.again else ("about", f" to the end of round {goal}")
-        self._left, self._turn_began = plan.seconds_left(), seconds_now()
+        self._seconds_left = plan.seconds_left()
+        self._turn_began = seconds_now()
         self.turns += 1
-        self.say(
-            f"respeed: turn {self.turns}: {turn.row.profile.name}, {counted(len(turn.cases), 'case')}, {what}; "
-            f"{in_words(self.seconds)} gone, {left} {in_words(self._left)} left{until}"
-        )
-        self._papers, self._disturbed = plan.work.papers, Disturbed()
+        remaining = in_words(self._seconds_left)
+        if turn.again:
+            aim = f"again ({turn.again}); {in_words(self.seconds)} gone, at most {remaining} left"
+        else:
+            aim = f"round {turn.cases[-1][1]} of {goal}; {in_words(self.seconds)} gone, about {remaining} left"
+            aim += f" to the end of round {goal}"
+        self.say(f"respeed: turn {self.turns}: {turn.row.profile.name}, {counted(len(turn.cases), 'case')}, {aim}")
+        self._plan = plan
+        self._disturbed_in_turn = Disturbed()
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
-        self._records = plan.records
         self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
-        before = read_rounds(self._records, plan.work.papers)
-        for row in rows_of(before[before["step_seconds"].notna()]):
+        for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()]):
             self._rounds[key_of(row)].append(row)
 
     def finish_case(self, record: Record) -> None:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
         result = record.results[-1]
         wanted = self._wanted[result.key]
-        *earlier, session = split_sessions([*self._records, record])
+        *earlier, session = split_sessions([*self._plan.records, record])
         judged = Conditions(session, earlier[-1] if earlier else []).judge(record, result)
+        self._disturbed_in_turn.add(judged)
         self._disturbed.add(judged)
-        self._all.add(judged)
         if result.status != "measured":
             number = f"{result.status}: {result.reason}"
         elif "step_seconds" not in judged:
@@ -143,37 +150,39 @@ class Progress:
             estimate = estimate_rounds(rounds)
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
-            number = f"{time.text:>9} {interval:6} {self._say_beside(wanted, result, estimate.value)}".rstrip()
+            number = f"{time.text:>9} {interval:6} {self._compare(wanted, result, estimate.value)}".rstrip()
         self.say(f"  {self._name(wanted):{self._name_width}} {number}")
 
     def _name(self, wanted: Wanted) -> str:
         """Name a case on a row; in a table of several algorithms, also its algorithm."""
         cell = wanted.cells[0]
-        algorithm = self._papers[cell.paper].experiments[cell.experiment].algorithms.get(cell.workload)
+        algorithm = self._plan.work.papers[cell.paper].experiments[cell.experiment].algorithms.get(cell.workload)
         label = f" by {algorithm.label}" if algorithm else ""
         return f"{cell.experiment} {cell.case}{label} on {cell.profile}"
 
-    def _say_beside(self, wanted: Wanted, result: Result, step_seconds: float) -> str:
+    def _compare(self, wanted: Wanted, result: Result, step_seconds: float) -> str:
         """Return how fast a step is beside the paper's accelerator, or else its CPU; empty if it prints no number."""
         cell = wanted.cells[0]
-        paper = self._papers[cell.paper]
-        seconds = step_seconds * (steps := paper.experiments[cell.experiment].steps(wanted.case))
+        paper = self._plan.work.papers[cell.paper]
+        steps = paper.experiments[cell.experiment].steps(wanted.case)
         width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
-        work = steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0)
+        work = (steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0))
         for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
             beside = published_beside(paper, cell.experiment, cell.case, architecture, cell.workload, *work)
-            if is_known(beside["published_seconds"]):
-                return f"{format_speedup(beside['published_seconds'] / seconds)} the paper's {name}"
+            published = beside["published_seconds"]
+            if is_known(published):
+                return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""
 
     def end_turn(self, records: list[Record]) -> None:
         """Say how much of a turn was disturbed and by what; if most of the session is, say so once."""
-        self._recorded += sum(record.wall_seconds for record in records)
-        self.say(f"  {in_words(seconds_now() - self._turn_began)}; {self._disturbed}")
-        if not self._is_warned and self._all.blocks >= TELLING_BLOCKS and 2 * self._all.discarded > self._all.blocks:
+        self._recorded_seconds += sum(record.wall_seconds for record in records)
+        self.say(f"  {in_words(seconds_now() - self._turn_began)}; {self._disturbed_in_turn}")
+        disturbed = self._disturbed
+        if not self._is_warned and 2 * disturbed.discarded > disturbed.blocks >= TELLING_BLOCKS:
             self._is_warned = True
             self.say(
-                f"respeed: this machine is not quiet ({self._all}), so numbers will be few and uncertain: close other "
+                f"respeed: this machine is not quiet ({disturbed}), so numbers will be few and uncertain: close other "
                 "programs, or stop and measure later; ./run respeed doctor names busy programs"
             )
 

@@ -42,7 +42,10 @@ from respeed.records import OddLine, Record, Result, Start, append_line, new_rec
 MOST_LOST = 3
 # Limits: for the start of a process; for a case on an accelerator, or on CPUs, at least; and for a case, as a multiple
 # of its guessed time. A capture, a compile or a step that is stuck in a driver sends no event and never ends.
-START_MINUTES, DEVICE_MINUTES, CPU_MINUTES, TIMES = 10.0, 5.0, 60.0, 30.0
+START_MINUTES = 10.0
+DEVICE_MINUTES = 5.0
+CPU_MINUTES = 60.0
+TIMES = 30.0
 # The only files that the process writes.
 KERNELS = "what is kept of compiled kernels"
 
@@ -71,8 +74,9 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
     fails: a new process measures the rest. Each process holds `lock`, the descriptors of the machine's lock, for as
     long as it uses the cores. The `watcher` is told what begins, and of every case that is done.
     """
-    if denied := next(filter(None, (why_denied(asked.case) for asked in order.cases)), None):
-        raise UserError(denied)
+    for asked in order.cases:
+        if denied := why_denied(asked.case):
+            raise UserError(denied)
     facts = {
         "smoke": smoke,
         "profile": asdict(order.profile),
@@ -83,7 +87,7 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
         "commit": source_commit(ROOT),
         "versions": package_versions(),
     }
-    records: list[Record] = []
+    records = []
     lost = 0
     while order.cases:
         process = _Process(order, machine, facts, watcher)
