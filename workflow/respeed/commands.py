@@ -32,6 +32,7 @@ from respeed.inputs.reader import unknown
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
 from respeed.measure.timing import utc_now
+from respeed.model import Paper
 from respeed.outcome import announce, say_limits, say_what_came_out
 from respeed.output import read_tables
 from respeed.output.layout import Shown, lay_out_published
@@ -90,34 +91,40 @@ def measure(
             say(f"respeed: measures anew; if it is stopped, go on with --again {since}")
         progress = Progress(say, lambda rounds: _show_first_table(run, rounds))
         is_whole = measure_session(run.work, progress, budget_seconds, wait_seconds)
-        if stamp is not None:  # Snakemake's run prints the outcome when it is done
-            if is_whole:
-                stamp.touch()
-            return 0 if is_whole else UNFINISHED
+        if stamp is None:
+            return _conclude(run, progress, say)
+        if is_whole:  # Snakemake's run prints the outcome when it is done
+            stamp.touch()
+        return 0 if is_whole else UNFINISHED
 
-        def tell(line: str) -> None:
-            say(f"respeed: {line}")
 
-        plan = read_plan(run.work)
-        for line in say_limits(run, plan):
-            tell(line)
-        outcome = say_what_came_out(run, plan, tell)
-        is_futile = progress.turns > 0 and not progress.counted
-        if is_futile:
-            tell("no new round counts; the line of each case says why")
-        if outcome.has_failed:
-            return 1
-        return UNFINISHED if outcome.is_left or is_futile else 0
+def _conclude(run: Run, progress: Progress, say: Callable[[str], None]) -> int:
+    """Say what came out of a run by hand, and return its exit code."""
+
+    def tell(line: str) -> None:
+        say(f"respeed: {line}")
+
+    plan = read_plan(run.work)
+    for line in say_limits(run, plan):
+        tell(line)
+    outcome = say_what_came_out(run, plan, tell)
+    is_futile = progress.turns > 0 and not progress.counted
+    if is_futile:
+        tell("no new round counts; the line of each case says why")
+    if outcome.has_failed:
+        return 1
+    return UNFINISHED if outcome.is_left or is_futile else 0
 
 
 def _show_first_table(run: Run, rounds: int) -> None:
     """Print the run's first table as it is after so many rounds."""
-    cell = next(wanted for wanted in run.work.wanted if wanted.is_first).cells[0]
-    tables = read_tables(run.smoke, [run.machine], [cell.paper])
+    first = next(wanted for wanted in run.work.wanted if wanted.is_first).cells[0]
+    tables = read_tables(run.smoke, [run.machine], [first.paper])
     shown = Shown(tables.papers, [run.machine], run.smoke, tables.frames)
-    paper = tables.papers[cell.paper]
+    paper = tables.papers[first.paper]
+    table = lay_out_published(shown, paper, paper.experiments[first.experiment])
     stamp = f"Preliminary, after {counted(rounds, 'round')} of {run.config.preset.rounds}"
-    print(to_markdown(lay_out_published(shown, paper, paper.experiments[cell.experiment]), stamp), file=sys.stderr)
+    print(to_markdown(table, stamp), file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -129,13 +136,12 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """
 
     def write(text: str) -> None:
-        if path is None:
-            return
-        try:
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                print(text, file=file)
-        except OSError as error:
-            raise cannot_write(path, error) from None
+        if path:
+            try:
+                with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                    print(text, file=file)
+            except OSError as error:
+                raise cannot_write(path, error) from None
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -182,24 +188,21 @@ def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_
                 records = move_session(name, smoke, session, aside=aside)
                 print(f"{name}: {counted(records, 'record')} of {session} {done}; next: ./run snakemake --cores all")
     headers = ["session (UTC)", "minutes", "rounds", "blocks discarded", "", "rows"]
-    lines = [*_list_sessions(name, smoke, aside=False), *_list_sessions(name, smoke, aside=True)]
-    print(tabulate(sorted(lines), headers, disable_numparse=True))
+    lines = sorted([*_list_sessions(name, smoke, aside=False), *_list_sessions(name, smoke, aside=True)])
+    print(tabulate(lines, headers, disable_numparse=True))
 
 
 def _list_sessions(machine: str, smoke: bool, *, aside: bool) -> Iterator[list[str]]:
     """Yield a line for each session: its name, minutes, rounds, discarded blocks, whether it counts, and its rows."""
     records = read_records(smoke, machine, aside=aside)
     rounds = read_rounds(records, papers_shown(smoke, paper_names())).drop_duplicates("record")
+    state = "set aside" if aside else ""
     for number, session in enumerate(split_sessions(records)):
-        rounds_of_session = rounds[rounds["session"] == number]
-        yield [
-            name_session(session),
-            f"{sum(record.wall_seconds for record in session) / 60:.1f}",
-            str(len(rounds_of_session)),
-            f"{rounds_of_session['discarded'].sum()} of {rounds_of_session['blocks'].sum()}",
-            "set aside" if aside else "",
-            ", ".join(sorted({record.profile for record in session})),
-        ]
+        measured = rounds[rounds["session"] == number]
+        minutes = sum(record.wall_seconds for record in session) / 60
+        discarded = f"{measured['discarded'].sum()} of {measured['blocks'].sum()}"
+        profiles = sorted({record.profile for record in session})
+        yield [name_session(session), f"{minutes:.1f}", str(len(measured)), discarded, state, ", ".join(profiles)]
 
 
 # The states of a cell, in the order of the columns.
@@ -277,32 +280,40 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
     for paper in tables.papers.values():
         if paper.claims:
             counts = count_results(name, paper, tables["cells"], tables["claims"])
-            papers[paper.name] = {"title": f"{paper.title} ({paper.venue} {paper.year})", "counts": counts}
-    claims = [claim._asdict() for claim in rows_of(tables["claims"])]
-    controls = "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"]))
-    document = {"smoke": smoke, "machine": name, "controls": controls, "papers": papers, "claims": claims}
+            papers[paper.name] = {"title": _title(paper), "counts": counts}
+    document = {
+        "smoke": smoke,
+        "machine": name,
+        "controls": "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"])),
+        "papers": papers,
+        "claims": [claim._asdict() for claim in rows_of(tables["claims"])],
+    }
     _print("claims", document, as_json)
+
+
+def _title(paper: Paper) -> str:
+    """Return the paper's title, and where and when it appeared."""
+    return f"{paper.title} ({paper.venue} {paper.year})"
 
 
 def _predict(on: str | None, cpu: str | None, machine: str, as_json: bool) -> None:
     """Print predictions of claims for the GPU `on` over the CPU `cpu`, or else over the measured CPU of `machine`."""
-    gpus, cpus = load_datasheets("gpu"), load_datasheets("cpu")
+    gpus = load_datasheets("gpu")
+    cpus = load_datasheets("cpu")
     if not on:
         raise UserError(f"--cpu: predictions are for a GPU as well; name it by --on: {', '.join(sorted(gpus))}")
     if not cpu and machine not in recorded_machines(False):
         raise UserError(f"--on: no rates of this CPU are measured; name its like by --cpu: {', '.join(sorted(cpus))}")
-    mistakes = unknown("--on: no data sheet of a GPU", on, gpus)
-    if cpu:
-        mistakes += unknown("--cpu: no data sheet of a CPU", cpu, cpus)
-    for mistake in mistakes:
+    for mistake in unknown("--on: no data sheet of a GPU", on, gpus):
+        raise UserError(mistake)
+    for mistake in unknown("--cpu: no data sheet of a CPU", cpu, cpus) if cpu else ():
         raise UserError(mistake)
     rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
     rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
-    predicted = {
-        f"{paper.title} ({paper.venue} {paper.year})": [*predict_claims(paper, rates, count_cases)]
-        for paper in papers_shown(smoke=False).values()
-        if paper.rows and paper.claims
-    }
+    predicted = {}
+    for paper in papers_shown(smoke=False).values():
+        if paper.rows and paper.claims:
+            predicted[_title(paper)] = [*predict_claims(paper, rates, count_cases)]
     over = cpu or f"the CPU of {machine}, whose rates were measured"
     _print("predictions", {"on": on, "over": over, "predicted": predicted}, as_json)
 
@@ -340,7 +351,6 @@ BUILDERS = {
     "pdf": ("respeed.report:build_report",),
     "review": ("respeed.output:build_tables", "respeed.output:build_review"),
 }
-WHOLE = ("tables", "figures", "pdf")
 
 
 def make_report(only: str | None, **options: Any) -> None:
@@ -353,7 +363,7 @@ def make_report(only: str | None, **options: Any) -> None:
     recorded = recorded_machines(asked.smoke)
     for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:
         print(f"respeed: show: no records of {name!r}{nearest(name, recorded)}", file=sys.stderr)
-    for part in [only] if only else WHOLE:
+    for part in [only] if only else ("tables", "figures", "pdf"):
         for builder in BUILDERS[part]:
             if path := pkgutil.resolve_name(builder)(asked):
                 print(path)

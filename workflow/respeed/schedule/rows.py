@@ -61,7 +61,8 @@ def check_same_machine(machine: str, smoke: bool) -> None:
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
     """Return, by profile, the rows that this machine can run, and the reasons why it cannot run the others."""
-    rows, why_not = dict[str, Row](), dict[str, str]()
+    rows = {}
+    why_not = {}
     for name, profile in profiles.items():
         try:
             rows[name] = resolve_row(profile)
@@ -81,8 +82,9 @@ def resolve_row(profile: Profile) -> Row:
 def climb(row: Row) -> list[Row]:
     """Return a row for each number of threads in a ladder: 1 to 4, then powers of two, then all cores."""
     cores = len(row.cpus) or row.threads
+    counts = {*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores}
     rows = []
-    for count in sorted({*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores}):
+    for count in sorted(counts):
         profile = replace(
             row.profile,
             name=f"{row.profile.name}-t{count}",
@@ -142,15 +144,17 @@ def unusable(profile: Profile) -> str | None:
 
 def unmet(profile: Profile, facts: Facts) -> str | None:
     """Return the first requirement that the machine does not meet, as a reason; None if it meets all."""
-    needs, flags, memory_gb = profile.requires, facts["cpu_flags"], facts["memory_bytes"] / 1e9
+    requires = profile.requires
+    flags = facts["cpu_flags"]
+    memory_gb = facts["memory_bytes"] / 1e9
     sufficient = INSTRUCTIONS.get(profile.precision)
     if profile.is_cpu and sufficient and sufficient.isdisjoint(flags):
         return f"the CPU has no instructions for {profile.precision}"
-    if missing := [name for name in needs.get("instructions", ()) if name not in flags]:
+    if missing := [name for name in requires.get("instructions", ()) if name not in flags]:
         return f"the CPU has no {' and no '.join(missing)}"
-    if needs.get("memory_gb", 0) > memory_gb:
-        return f"needs {needs['memory_gb']:g} GB of memory, has {memory_gb:.1f}"
-    for name in needs.get("packages", ()):
+    if requires.get("memory_gb", 0) > memory_gb:
+        return f"needs {requires['memory_gb']:g} GB of memory, has {memory_gb:.1f}"
+    for name in requires.get("packages", ()):
         if importlib.util.find_spec(name) is None:
             return f"needs the Python package {name}, which is not installed"
     return other_library(profile, facts)
@@ -163,12 +167,9 @@ def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
     bound on a system that cannot bind processes. Raises NotMeasurable, with the reason, if the machine lacks the CPUs
     or cores that the profile asks for.
     """
-    cpus: list[int] = []
-    if facts.get("core_cpus") is None:
-        if profile.cpus:
-            raise NotMeasurable("this system binds no process to CPUs")
-        cores = facts["usable_cores"]
-    else:
+    cpus = []
+    cores = facts["usable_cores"]
+    if facts.get("core_cpus") is not None:
         usable = set(chain.from_iterable(facts["core_cpus"]))
         listed = set(parse_list(profile.cpus) or ()) if profile.cpus else usable
         if missing := listed - usable:
@@ -177,6 +178,8 @@ def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
             cpus += [cpu for cpu in core if cpu in listed][:1]
         cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
         cores = len(cpus)
+    elif profile.cpus:
+        raise NotMeasurable("this system binds no process to CPUs")
     threads = cores if profile.threads == "all" else profile.threads
     if threads > cores:
         among = f" among CPUs {profile.cpus}" if profile.cpus else ""

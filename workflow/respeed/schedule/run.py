@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Profiles, notes_of
-from respeed.machine import describe_machine, machine_slug
+from respeed.machine import describe_machine
 from respeed.model import Names, Papers
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
 from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
@@ -99,8 +99,8 @@ class Run:
     def describe(self) -> None:
         """Write the description of this machine, with the rows that it cannot run, and why."""
         check_same_machine(self.machine, self.smoke)
-        every = find_rows(self.profiles)[1]
-        write_description(self.machine, self.smoke, {"hardware": describe_machine(), "not_measurable": every})
+        _, why_not = find_rows(self.profiles)
+        write_description(self.machine, self.smoke, {"hardware": describe_machine(), "not_measurable": why_not})
 
     # Names and places.
 
@@ -133,17 +133,22 @@ class Run:
         if self.nodes:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
         folder = Path(self.results, "logs", self.machine)
-        there = [path.stat().st_mtime_ns for path in folder.glob("measured-*[0-9]")]
-        newest = max((path.stat().st_mtime_ns for path in record_paths(self.smoke, self.machine)), default=0)
-        is_left = not there or max(there) < newest or self.plan.next_turn() is not None
-        return {self.machine: str(folder / f"measured-{len(there) + is_left}")}
+        stamps = [*folder.glob("measured-*[0-9]")]
+        is_left = (
+            not stamps
+            or _newest(stamps) < _newest(record_paths(self.smoke, self.machine))
+            or self.plan.next_turn() is not None
+        )
+        return {self.machine: str(folder / f"measured-{len(stamps) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
         """Return a checksum of the settings and files that decide what is asked of a machine's node."""
         files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
-        files += [path for name in self.config.papers for path in (PAPERS / name).glob("*")]
-        texts = [path.read_bytes() for path in sorted(files) if path.is_file()]
-        return hashlib.sha256(b"\n".join([*map(str.encode, self.settings), *texts])).hexdigest()[:12]
+        for paper in self.config.papers:
+            files += (PAPERS / paper).glob("*")
+        texts = [setting.encode() for setting in self.settings]
+        texts += [path.read_bytes() for path in sorted(files) if path.is_file()]
+        return hashlib.sha256(b"\n".join(texts)).hexdigest()[:12]
 
     @cached_property
     def sources(self) -> list[str]:
@@ -152,12 +157,15 @@ class Run:
         These are the stamp of each machine that this run measures, the records and descriptions of the other machines
         that are shown, and the files about the shown papers, hardware profiles and machines.
         """
-        shown = [name for name in recorded_machines(self.smoke) if {name, ALL} & {*self.show}]
-        others = [path for name in shown if name not in self.stamps for path in files_of_machine(self.smoke, name)]
-        files = [PAPERS / name / file for name in self.papers for file in ("paper.yaml", "published.csv")]
-        files += [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
-        there = sorted(os.path.relpath(path) for path in files if path.is_file())
-        return [*self.stamps.values(), *sorted(map(str, others)), *there]
+        records: list[Path] = []
+        for machine in recorded_machines(self.smoke):
+            if machine not in self.stamps and not {machine, ALL}.isdisjoint(self.show):
+                records += files_of_machine(self.smoke, machine)
+        files = [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        for paper in self.papers:
+            files += [PAPERS / paper / "paper.yaml", PAPERS / paper / "published.csv"]
+        paths = [os.path.relpath(path) for path in files if path.is_file()]
+        return [*self.stamps.values(), *sorted(map(str, records)), *sorted(paths)]
 
     @property
     def front_page(self) -> dict[str, str]:
@@ -189,12 +197,17 @@ class Run:
         if not self.nodes:
             return ["--config", *self.settings]
         minutes = self.nodes[machine]["runtime"] - SPARE_MINUTES
-        there = {**self.overrides, "machine": machine, "cluster": False}
-        return ["--budget", f"{minutes}min", "--config", *_as_settings(there)]
+        on_node = {**self.overrides, "machine": machine, "cluster": False}
+        return ["--budget", f"{minutes}min", "--config", *_as_settings(on_node)]
 
 
-def _as_settings(said: Mapping[str, Any]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for key, value in said.items()]
+def _newest(paths: Iterable[Path]) -> int:
+    """Return when the last of the files was written, in nanoseconds; 0 without files."""
+    return max((path.stat().st_mtime_ns for path in paths), default=0)
+
+
+def _as_settings(overrides: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
 
 
 def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Names = (), since: str = "") -> Run:
@@ -213,8 +226,9 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
             profiles=tuple(name for name in config.profiles if name in profiles),
         )
     nodes = _nodes(config.machine) if config.cluster else {}
-    machine = next(iter(nodes), None) or config.machine or machine_slug()
-    if not nodes and (notes := notes_of(machine)) and notes.profiles is not None:
+    machine = next(iter(nodes), config.this_machine)
+    notes = None if nodes else notes_of(machine)
+    if notes and notes.profiles is not None:
         named = tuple(name for name in config.profiles if name in notes.profiles)
         config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
@@ -222,13 +236,11 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     """Return, by machine, the resources to ask Slurm for: of all machines whose file has `slurm:`, or of `only`."""
-    notes = MACHINE_FILES.load_all()
-    # A shell reads the options.
-    nodes = {
-        machine: {**one.slurm, "slurm_extra": shlex.join(one.slurm["slurm_extra"].split())}
-        for machine, one in notes.items()
-        if one.slurm
-    }
+    nodes = {}
+    for machine, notes in MACHINE_FILES.load_all().items():
+        if notes.slurm:
+            # A shell reads the options.
+            nodes[machine] = {**notes.slurm, "slurm_extra": shlex.join(notes.slurm["slurm_extra"].split())}
     if not nodes:
         raise UserError(
             f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "
