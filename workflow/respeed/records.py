@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -35,7 +35,7 @@ from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
-from respeed.text import clip, printable, squeeze
+from respeed.text import clip, counted, printable, squeeze
 
 # The version of the format. A file of another version cannot be used.
 SCHEMA = 6
@@ -245,9 +245,9 @@ class Result(Facts):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         has_outcome = self._is_timed() if self.status == "measured" else (self.reason or "").strip()
-        iterated = self.iterations or {}
-        if not has_outcome or not all(map(self._has_parts, self.blocks)) or not iterated.keys() <= self.parts.keys():
-            raise PydanticCustomError("odd", "the case is not whole")
+        has_parts = all(map(self._has_parts, self.blocks)) and self.parts.keys() >= {*(self.iterations or ())}
+        if not has_outcome or not has_parts:
+            raise PydanticCustomError("odd", "the case is incomplete")
         return self
 
     def _is_timed(self) -> bool:
@@ -308,8 +308,8 @@ class Record:
 
     def places(self) -> dict[str, Result]:
         """Return each result by its file and line, such as results/records/…/….jsonl:2."""
-        lines = (number for number in count(2) if number not in self.skipped)
-        return {f"{self.path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
+        lines = [line for line in range(2, 2 + len(self.results) + len(self.skipped)) if line not in self.skipped]
+        return {f"{self.path}:{line}": result for line, result in zip(lines, self.results, strict=True)}
 
     @property
     def began(self) -> float:
@@ -324,7 +324,8 @@ class Record:
     @functools.cached_property
     def probes(self) -> list[float]:
         """Return the times of all reference probes of the process."""
-        return [seconds for result in self.results for block in result.blocks for seconds in block.probes]
+        blocks = chain.from_iterable(result.blocks for result in self.results)
+        return list(chain.from_iterable(block.probes for block in blocks))
 
     @property
     def library(self) -> str:
@@ -385,14 +386,15 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab", buffering=0) as file:  # a buffer would try a refused write again when it is closed
-            whole, left = file.tell(), text.encode() + b"\n"
+            size = file.tell()
+            remaining = f"{text}\n".encode()
             try:
-                while left:
-                    left = left[file.write(left) :]
+                while remaining:
+                    remaining = remaining[file.write(remaining) :]
                 os.fsync(file.fileno())
             except OSError:
-                if whole:
-                    file.truncate(whole)
+                if size:
+                    file.truncate(size)
                 else:
                     path.unlink()
                 raise
@@ -477,7 +479,8 @@ def parse_file(
         raise UserError(f"{where}: is {mixed}")
     if start.profile.name != profile:
         raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
-    results, skipped = [], dict[int, str]()
+    results = []
+    skipped = {}
     for number, line in enumerate(lines, 2):
         try:
             results.append(_parse(Result, line, f"{where}:{number}"))
@@ -503,10 +506,10 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
 
 def _read_or_skip(path: Path, smoke: bool) -> Record | Description | None:
     try:
-        now = path.stat()
-    except OSError:
-        return _read(path, smoke) if os.path.lexists(path) else None
-    return _read(path, smoke, now.st_ino, now.st_size, now.st_mtime_ns)
+        file = path.lstat()
+    except OSError:  # it has just been moved
+        return None
+    return _read(path, smoke, file.st_ino, file.st_size, file.st_mtime_ns)
 
 
 def is_imported(machine: str, smoke: bool) -> bool:
@@ -518,7 +521,7 @@ def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
     path = imported_folder(smoke) / machine / IMPORTS
     lines = read_text(path, MOST_BYTES).splitlines() if path.exists() else []
-    imports = list[Import]()
+    imports = []
     for line in lines:
         try:
             imports.append(_parse(Import, line, str(path)))
@@ -529,8 +532,8 @@ def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
 
 def files_of_machine(smoke: bool, machine: str, pattern: str = "**/*.json*") -> list[Path]:
     """Return a machine's files, or those that fit the pattern; those that were imported come last."""
-    homes = [folder(smoke) / machine for folder in (records_folder, imported_folder)]
-    return [path for home in homes for path in sorted(home.glob(pattern))]
+    own, imported = (sorted((folder(smoke) / machine).glob(pattern)) for folder in (records_folder, imported_folder))
+    return own + imported
 
 
 def record_paths(smoke: bool, machine: str) -> list[Path]:
@@ -569,10 +572,13 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
 
     Imported machines are among them. No file is read, since a machine that is not shown must cost nothing.
     """
-    folders = [*records_folder(smoke).glob("*"), *imported_folder(smoke).glob("*")]
-    names = sorted({folder.name for folder in folders if NAME.fullmatch(folder.name)})
-    numbers = {name: len(record_paths(smoke, name)) for name in names}
-    return {name: number for name, number in numbers.items() if number or read_description(name, smoke)}
+    folders = chain(records_folder(smoke).glob("*"), imported_folder(smoke).glob("*"))
+    numbers = {}
+    for name in sorted({folder.name for folder in folders if NAME.fullmatch(folder.name)}):
+        number = len(record_paths(smoke, name))
+        if number or read_description(name, smoke):
+            numbers[name] = number
+    return numbers
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:
@@ -580,12 +586,11 @@ def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, 
 
     Raises UserError at the end if there are records, but none of them can be used.
     """
-    used, files = 0, 0
+    used = files = 0
     for machine in [*only] or recorded_machines(smoke):
         records = read_records(smoke, machine)
         used += len(records)
         files += len(record_paths(smoke, machine))
         yield machine, records
     if files and not used:
-        what = f"none of the {files} records can be used" if files > 1 else "the one record cannot be used"
-        raise UserError(f"{results_folder(smoke)}: {what}; the lines above say why")
+        raise UserError(f"{results_folder(smoke)}: none of {counted(files, 'record')} can be used; the lines above say why")
