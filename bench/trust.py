@@ -36,7 +36,7 @@ from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import machine_lock
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, TimingProtocol
 from respeed.records import Record, Result, read_records
@@ -139,7 +139,7 @@ def _rounds_beside_loads(profile: str) -> tuple[dict[float, pd.DataFrame], dict[
         asked = []
         for paper, table, case in BUSY_CASES:
             experiment = papers[paper].experiments[table]
-            asked.append(Asked(experiment.case(case), turn + 1, "", experiment.smoke_cases))
+            asked.append(Job(experiment.case(case), turn + 1, "", experiment.smoke_cases))
         for load in sorted(LOADS, reverse=bool(turn % 2)):
             with _load_on(usable_cores()[0], load):
                 records[load].append(_measure(profile, asked=tuple(asked)))
@@ -185,10 +185,10 @@ def whole() -> None:
     print(f"whole over extrapolated: {ran / extrapolated:.4f} ({len(seconds)} clean rounds)")
 
 
-WHOLE = (Asked(RBM.case("576x1024"), 1, "", RBM.smoke_cases),)
+WHOLE = (Job(RBM.case("576x1024"), 1, "", RBM.smoke_cases),)
 
 
-def _measure(profile: str, timing: TimingProtocol = REAL, asked: tuple[Asked, ...] = WHOLE) -> Record:
+def _measure(profile: str, timing: TimingProtocol = REAL, asked: tuple[Job, ...] = WHOLE) -> Record:
     """A round of the RBM at 576x1024, or of other cases, on that row; its file is thrown away."""
     row = resolve_row(PROFILES[profile])
     order = Order(row.profile, row.threads, row.cpus, asked, timing, 2009)

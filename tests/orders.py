@@ -4,7 +4,7 @@ from typing import Any
 
 from respeed.inputs.machines import load_profile
 from respeed.inputs.papers import load_papers
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from respeed.protocol import SMOKE
 from respeed.schedule.rows import resolve_row
 from respeed.schedule.work import cases_of, source_of
@@ -14,7 +14,7 @@ def order_of(profile: str = "openblas-1", table: str = "rbm", paper: str = "rain
     """Return an order for the first round of all cases; with other facts than this machine and its row have."""
     row, experiment = resolve_row(load_profile(profile)), load_papers([paper])[paper].at_tiny_sizes().experiments[table]
     cases = tuple(
-        Asked(case, 1, source_of(case, row.profile.architecture), experiment.smoke_cases)
+        Job(case, 1, source_of(case, row.profile.architecture), experiment.smoke_cases)
         for case in cases_of(experiment, row.profile)
     )
     made = {"threads": row.threads, "cpus": row.cpus, "cases": cases, "timing": SMOKE, "seed": 1, "probes": {}}

@@ -19,7 +19,7 @@ from respeed.inputs.papers import load_paper
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import case as measuring
 from respeed.measure import timing
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from respeed.measure.timing import NO_METER, Meter
 from respeed.model import Case
 from respeed.protocol import Warmup
@@ -46,7 +46,7 @@ def measured(
 ) -> dict[str, Any]:
     """The facts of the case, by default of the first smoke case; of an order with these changes."""
     first = ORDER.cases[0]
-    asked = Asked(case, number, first.source) if case else replace(first, rehearsals=(), number=number)
+    asked = Job(case, number, first.source) if case else replace(first, rehearsals=(), number=number)
     return measuring.measure_case(replace(ORDER, **changed), asked, one or bench())
 
 
@@ -167,7 +167,7 @@ def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as
     for case, given, direction in (("from", ["to", "from"], "from"), ("from", ["to"], "to")):
         rehearsals = (ORDER.cases[0].case, *(copies[one] for one in given))
         large = replace(copies[case], parameters=copies[case].parameters | {"length": 99})
-        measuring._rehearse(Asked(large, 1, "", rehearsals), measuring.Bench(made, one.probe))
+        measuring._rehearse(Job(large, 1, "", rehearsals), measuring.Bench(made, one.probe))
         assert built.pop() == (direction, 0)
 
 

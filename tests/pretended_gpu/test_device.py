@@ -13,7 +13,7 @@ from respeed.backends._cuda import Graphs
 from respeed.inputs.registry import runs
 from respeed.machine.devices import energy_counters
 from respeed.measure.case import make_bench, measure_case
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from tests.conformance.programs import build, case_of, make, steps
 from tests.orders import order_of
 from tests.pretended_gpu.device import asked_by
@@ -29,7 +29,7 @@ STEPS = [case_of(name, "odd") for name in ("rbm", "mlp", "patches", "softmax_reg
 
 def order_of_one(**changed: Any) -> Order:
     """Return an order for a case on the device."""
-    order = order_of("torch-1", cases=(Asked(case_of("rbm", "odd"), 1, ""),), **changed)
+    order = order_of("torch-1", cases=(Job(case_of("rbm", "odd"), 1, ""),), **changed)
     return replace(order, profile=replace(order.profile, device="cuda", precision="fp32"))
 
 

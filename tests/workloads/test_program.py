@@ -20,7 +20,7 @@ from respeed.errors import WrongResult
 from respeed.inputs.machines import load_profile
 from respeed.inputs.papers import PAPER_FILES, load_paper
 from respeed.measure.case import Bench, make_bench, measure_case
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from respeed.model import Case, Paper
 from respeed.schedule import work
 from respeed.workloads import program
@@ -40,7 +40,7 @@ def bench() -> Bench:
 
 def order_for(*command: str, n: int = 3, **said: Any) -> Order:
     case = Case("one", "program", {"n": n, "program": {"paper": "loops", "command": [*command], **said}})
-    return replace(order_of(cases=(Asked(case, 2, ""),)), profile=load_profile("program-1"))
+    return replace(order_of(cases=(Job(case, 2, ""),)), profile=load_profile("program-1"))
 
 
 def measured(*command: str, **said: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -69,10 +68,13 @@ def announce(run: Run) -> str:
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
-    due = {cell for entry in run.plan.entries if entry.is_due for cell in entry.wanted.cells}
-    asked, left = (Counter((cell.paper, cell.experiment) for cell in cells) for cells in (run.work.cells, due))
-    tables = [(paper.name, table.name) for paper, table in chosen_tables(run.config, run.papers)]
-    return [f"  {' '.join(table)}: {left[table]} of {asked[table]} cells to measure" for table in tables if left[table]]
+    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.is_due))
+    lines = []
+    for paper, table in chosen_tables(run.config, run.papers):
+        cells = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
+        if number := len(cells & due):
+            lines.append(f"  {paper.name} {table.name}: {number} of {len(cells)} cells to measure")
+    return lines
 
 
 def say_limits(run: Run, plan: Plan) -> list[str]:
@@ -138,9 +140,9 @@ def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outco
     counts = f"{run.machine}: {counted(len(timed), 'cell')} measured"
     if not run.smoke:
         counts += f", {sum(judged['status'] == 'settled')} known to ±{format_share(SETTLED_MARGIN)}"
-    if left := len(run.work.cells) - len(timed) - len(failed):
+    if missing := len(run.work.cells) - len(timed) - len(failed):
         whys = judged.loc[judged["seconds"].isna() & (judged["status"] != "failed"), "reason"]
-        counts += f", {left} not measured: {next(iter(whys), 'not yet')}"
+        counts += f", {missing} not measured: {next(iter(whys), 'not yet')}"
     if len(failed):
         cells = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in rows_of(failed)]
         counts += f", {len(failed)} failed: {_some(cells)}; ./run respeed status shows where"

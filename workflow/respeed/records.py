@@ -47,7 +47,8 @@ SET_ASIDE = "_set-aside"
 _RECORD = r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl"
 _FILE = re.compile(rf"{NAME.pattern}/({re.escape(DESCRIPTION)}|{NAME.pattern}/{_RECORD})")
 # The largest files seen have 0.1 MB, and lines of 0.02 MB.
-MOST_BYTES, MOST_LINES = 4 * 2**20, 1_000
+MOST_BYTES = 4 * 2**20
+MOST_LINES = 1_000
 # All records of a few machines; each takes 60 kB of memory.
 MOST_KEPT = 5_000
 # No label, name of a device or reason is meant to be longer.
@@ -498,7 +499,8 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
         machine = path.relative_to(results_folder(smoke)).parts[1]
         contents, lines = parse_file(machine, path, read_bounded(path, MOST_BYTES), smoke, str(path))
     except UserError as error:
-        contents, lines = None, [str(error)]
+        contents = None
+        lines = [str(error)]
     for line in lines:
         print(f"respeed: skipped: {line}", file=sys.stderr)
     return contents
@@ -563,8 +565,8 @@ def read_description(machine: str, smoke: bool) -> Description | None:
 
 def known_hardware(machine: str, smoke: bool) -> dict[str, Any]:
     """Return the hardware of a machine from its description, or else from a record; {} if it has neither."""
-    known = read_description(machine, smoke) or next(iter(read_records(smoke, machine)), None)
-    return known.hardware.model_dump() if known else {}
+    source = read_description(machine, smoke) or next(iter(read_records(smoke, machine)), None)
+    return source.hardware.model_dump() if source else {}
 
 
 def recorded_machines(smoke: bool) -> dict[str, int]:
@@ -593,4 +595,6 @@ def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, 
         files += len(record_paths(smoke, machine))
         yield machine, records
     if files and not used:
-        raise UserError(f"{results_folder(smoke)}: none of {counted(files, 'record')} can be used; the lines above say why")
+        raise UserError(
+            f"{results_folder(smoke)}: none of {counted(files, 'record')} can be used; the lines above say why"
+        )

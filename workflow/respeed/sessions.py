@@ -31,7 +31,10 @@ def split_sessions(records: Records) -> list[list[Record]]:
 
 def number_sessions(records: Records) -> list[tuple[int, Record]]:
     """Return the records of one machine in order of time, each with the number of its session, from 0."""
-    return [(number, record) for number, session in enumerate(split_sessions(records)) for record in session]
+    numbered = []
+    for number, session in enumerate(split_sessions(records)):
+        numbered += [(number, record) for record in session]
+    return numbered
 
 
 def name_session(records: Records) -> str:

@@ -21,7 +21,7 @@ from respeed.inputs.machines import Profile
 from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
-from respeed.measure.order import Asked, Order, untimed
+from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import (
     NO_METER,
     Meter,
@@ -180,9 +180,9 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     # Each case collects the garbage of the last one: objects of the loaded libraries need not be gone through every
     # time.
     gc.freeze()
-    for asked in order.cases:
-        emit("begin", case=f"{asked.case.workload} {asked.case.name}")
-        facts = measure_case(order, asked, bench)
+    for job in order.cases:
+        emit("begin", case=f"{job.case.workload} {job.case.name}")
+        facts = measure_case(order, job, bench)
         emit("case", facts=facts)
         if facts["status"] != "measured" and _is_lost(bench):
             emit("lost")
@@ -202,15 +202,15 @@ def _is_lost(bench: Bench) -> bool:
     return False
 
 
-def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
+def measure_case(order: Order, job: Job, bench: Bench) -> Facts:
     """Measure a case and return its facts for the record. A case that fails has a reason and no times."""
     precision = order.profile.precision
-    facts = untimed(asked, "measured")
+    facts = untimed(job, "measured")
     began = seconds_now()
     # A program and its captured steps refer to each other: only this frees the last case's arrays.
     gc.collect()
     try:
-        workload = make_workload(asked.case)
+        workload = make_workload(job.case)
         width = number_bytes(precision) / 4  # workloads count 4 bytes a number
         facts |= {
             "flops": workload.flops(),
@@ -218,11 +218,11 @@ def measure_case(order: Order, asked: Asked, bench: Bench) -> Facts:
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
             "together": workload.together,
-            "tolerance": asked.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
+            "tolerance": job.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
         if reason := _too_large(workload.memory_bytes(), width, bench.backend):
             return facts | {"status": "not-run", "reason": reason}
-        _measure(order, asked, workload, bench, facts)
+        _measure(order, job, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the turn goes on
         status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
         facts |= {"status": status, "reason": _why_not(error), "warmup": None, "blocks": []}
@@ -255,7 +255,7 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
     return None
 
 
-def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts: Facts) -> None:
+def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Facts) -> None:
     """Build a case's program, check and time it, and add the results to `facts`.
 
     Raises WrongResult if a check fails, or if steps ran on too many threads.
@@ -263,25 +263,25 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
     backend = bench.backend
     workload = workload.on_row(order.profile)
     if not workload.is_outside:
-        _rehearse(asked, bench)
+        _rehearse(job, bench)
     backend.why_plain()  # forgets the reasons of programs before this one
-    program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))
+    program = backend.build(workload, derive_seed(order.seed, job.key, job.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
     timer = _timer(order, program, bench)
     if not workload.is_outside:
-        _check_and_time(order, asked, program, timer, facts)
+        _check_and_time(order, job, program, timer, facts)
         return
     with contextlib.closing(program.arrays.runner) as runner:
         facts["executables"] = runner.executables
-        _check_and_time(order, asked, program, timer, facts)
+        _check_and_time(order, job, program, timer, facts)
 
 
-def _check_and_time(order: Order, asked: Asked, program: Program, timer: Timer, facts: Facts) -> None:
+def _check_and_time(order: Order, job: Job, program: Program, timer: Timer, facts: Facts) -> None:
     """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
     backend = program.backend
     runner = getattr(program.arrays, "runner", None)
-    share = _checked_share(order, asked)
+    share = _checked_share(order, job)
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     first = timer.one_step()
     is_long = backend.synchronous and not runner and first.seconds > order.timing.long_seconds
@@ -342,15 +342,15 @@ def _time_blocks(
     return blocks
 
 
-def _checked_share(order: Order, asked: Asked) -> float:
+def _checked_share(order: Order, job: Job) -> float:
     """Return after which share of the timed steps the result is checked, on new inputs; 0 is the first step.
 
     Round 1 checks the first step, round 2 the last one, and each later round a step that the seed draws. So a result
     that is wrong at first, or from some step on, is seen in two rounds.
     """
-    if asked.number <= 2:
-        return float(asked.number - 1)
-    return 1.0 - random.Random(derive_seed(order.seed, asked.key, asked.number, "check")).random()
+    if job.number <= 2:
+        return float(job.number - 1)
+    return 1.0 - random.Random(derive_seed(order.seed, job.key, job.number, "check")).random()
 
 
 def judge(
@@ -375,13 +375,13 @@ def judge(
     return errors
 
 
-def _rehearse(asked: Asked, bench: Bench) -> None:
+def _rehearse(job: Job, bench: Bench) -> None:
     """Run a step of a tiny case in each of the backend's `rehearsals`, so that no timed step loads or compiles code.
 
     If possible, the tiny case has the same text parameters, such as the activation, as the case asked for.
     """
-    others = [other for other in asked.rehearsals if other.workload == asked.case.workload]
-    tiny = min(others, key=lambda other: _texts(other) != _texts(asked.case), default=None)
+    tiny_cases = [case for case in job.rehearsals if case.workload == job.case.workload]
+    tiny = min(tiny_cases, key=lambda case: _texts(case) != _texts(job.case), default=None)
     if tiny and repr(tiny) not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
@@ -402,7 +402,7 @@ def _timer(order: Order, program: Program, bench: Bench) -> Timer:
     # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
     # energy of the process is not that of the part.
     metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
-    own = {"own_seconds": runner.own_seconds, "happened": runner.happened} if runner else {}
+    counted_outside = {"own_seconds": runner.own_seconds, "happened": runner.happened} if runner else {}
     return Timer(
         parts=tuple(program.parts.values()),
         sync=bench.backend.sync,
@@ -413,7 +413,7 @@ def _timer(order: Order, program: Program, bench: Bench) -> Timer:
         is_shared=bench.backend.shares_cores,
         meter=bench.meter if metered else NO_METER,
         busy=getattr(bench.backend, "busy", None),
-        **own,
+        **counted_outside,
     )
 
 

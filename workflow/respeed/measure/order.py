@@ -13,7 +13,7 @@ from respeed.records import case_key
 
 
 @dataclass(frozen=True)
-class Asked:
+class Job:
     """A case that the process has to measure.
 
     `number` is the number of the case's round; `rehearsals` are tiny cases of the same workload, of which one is run
@@ -42,18 +42,18 @@ class Order:
     profile: Annotated[Profile, SkipValidation]
     threads: int
     cpus: tuple[int, ...]
-    cases: tuple[Asked, ...]
+    cases: tuple[Job, ...]
     timing: TimingProtocol
     seed: int
 
 
-def untimed(asked: Asked, status: str, reason: str | None = None) -> Facts:
+def untimed(job: Job, status: str, reason: str | None = None) -> Facts:
     """Return the facts of a case, for the record, without any times."""
     return {
-        "workload": asked.case.workload,
-        "parameters": dict(asked.case.parameters),
-        "number": asked.number,
-        "source": asked.source,
+        "workload": job.case.workload,
+        "parameters": dict(job.case.parameters),
+        "number": job.number,
+        "source": job.source,
         "status": status,
         "reason": reason,
         "errors": {},

@@ -186,6 +186,6 @@ class Progress:
                 "programs, or stop and measure later; ./run respeed doctor names busy programs"
             )
 
-    def end(self, why: str) -> None:
+    def end(self, reason: str) -> None:
         """Say how many turns the session had, how long they took, and why it ended."""
-        self.say(f"respeed: {counted(self.turns, 'turn')} in {in_words(self.seconds)}; {why}")
+        self.say(f"respeed: {counted(self.turns, 'turn')} in {in_words(self.seconds)}; {reason}")

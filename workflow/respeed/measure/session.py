@@ -3,7 +3,7 @@
 import math
 
 from respeed.machine.process import Held, machine_lock
-from respeed.measure.order import Asked, Order
+from respeed.measure.order import Job, Order
 from respeed.measure.progress import Progress
 from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
@@ -50,7 +50,7 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     work = plan.work
     row = turn.row
     cases = tuple(
-        Asked(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess) for wanted, number in turn.cases
+        Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess) for wanted, number in turn.cases
     )
     order = Order(row.profile, row.threads, row.cpus, cases, work.timing, work.seed)
     progress.begin_turn(plan, turn)

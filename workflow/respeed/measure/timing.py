@@ -49,7 +49,8 @@ def time_steps(step: Step, sync: Step, count: int = 1) -> float:
 # A thread took part in a block if it ran for at least this share of the time that the busiest one did.
 RAN_SHARE = 0.1
 # A tenth of a block, as neighbours come and go every 80 to 250 ms; longer on a device, whose blocks are longer.
-PROBE_SECONDS, DEVICE_PROBE_SECONDS = 0.005, 0.01
+PROBE_SECONDS = 0.005
+DEVICE_PROBE_SECONDS = 0.01
 # Long enough for every thread of a pool to be seen at work.
 PROOF_SECONDS = 0.05
 # A device adapts its clock to its work within some 0.1 s.
@@ -83,7 +84,8 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
     a core, this does not show that another program runs: then only the reference probe can show that.
     """
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    running, waiting = Counter[str](), Counter[str]()
+    running = Counter[str]()
+    waiting = Counter[str]()
     for path in (*_TASKS.glob("*/schedstat"), *(Path(f"/proc/{pid}/task/{pid}/schedstat") for pid in helpers)):
         if text := read_word(path):  # nothing of a thread that has just ended
             thread = path.parent.name
@@ -97,7 +99,8 @@ def difference(before: Snapshot, after: Snapshot) -> Facts:
 
     A field is None if the system does not report it.
     """
-    delay, ran = None, None
+    delay = None
+    ran = None
     if after.running:
         times = (after.running - before.running).values()  # of the threads that ran
         least = RAN_SHARE * max(times, default=0)
@@ -112,8 +115,7 @@ def difference(before: Snapshot, after: Snapshot) -> Facts:
 
 def _throttled_seconds() -> float | None:
     """Return for how long the hottest of this process's CPUs had a lowered clock; None if the system does not tell."""
-    told = "cpu{}/thermal_throttle/core_throttle_total_time_ms"
-    texts = [read_word(_CPUS / told.format(cpu)) for cpu in allowed_cpus()]
+    texts = [read_word(_CPUS / f"cpu{cpu}/thermal_throttle/core_throttle_total_time_ms") for cpu in allowed_cpus()]
     return max((1e-3 * int(text) for text in texts if text.isdecimal()), default=None)
 
 
@@ -147,7 +149,8 @@ def prove_threads(probe: Probe) -> Facts:
     The result also has `run_delay_seconds`, for which they waited for a core, and `cpus_taken`, the process's CPU time
     divided by the elapsed time.
     """
-    begin, computed = seconds_now(), time.process_time()
+    begin = seconds_now()
+    computed = time.process_time()
     before = take_snapshot()
     while seconds_now() < begin + PROOF_SECONDS:
         probe.seconds()
@@ -169,7 +172,9 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
     if synchronous:
         return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
     sync()
-    count, end, batches = 1, seconds_now() + LOAD_SECONDS, list[float]()
+    count = 1
+    batches = list[float]()
+    end = seconds_now() + LOAD_SECONDS
     while len(batches) < REPEATS:
         is_loaded = seconds_now() >= end
         seconds = time_steps(step, sync, count)
@@ -197,11 +202,13 @@ def warm_up(
     Stop early if a step is longer than `long_seconds`, or at the protocol's cap. If the program's first step, which
     took `first_seconds`, was longer than a window, it counts as the first window.
     """
-    began, window = seconds_now(), protocol.warmup_window_seconds
+    began = seconds_now()
+    window = protocol.warmup_window_seconds
     previous = first_seconds if first_seconds > window else math.nan
     # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
     median, steps = (0.0, 0) if synchronous else _window(step, sync, 0.0, 1)
-    elapsed, agreed = 0.0, False
+    elapsed = 0.0
+    agreed = False
     while median <= protocol.long_seconds:
         if elapsed >= protocol.warmup_cap_seconds or (agreed and elapsed >= protocol.warmup_seconds):
             return Warmup(agreed, median, steps, elapsed)
@@ -219,7 +226,8 @@ def _window(step: Step, sync: Step, seconds: float, together: int) -> tuple[floa
 
     The host waits for the device after every `together` steps.
     """
-    times, end = list[float](), seconds_now() + seconds
+    times = list[float]()
+    end = seconds_now() + seconds
     while not times or seconds_now() < end:
         times.append(time_steps(step, sync, together))
     return statistics.median(times), together * len(times)
@@ -271,15 +279,20 @@ class Marks:
     """
 
     def __init__(self, probe: Probe, meter: Meter) -> None:
-        self._probe, self._meter, self._since = probe, meter, seconds_now()
-        self.inside, self.taken, self.joules = list[tuple[float, float]](), 0.0, Counter[str]()
+        self._probe = probe
+        self._meter = meter
+        self.inside = list[tuple[float, float]]()
+        self.taken = 0.0
+        self.joules = Counter[str]()
+        self._since = seconds_now()
 
     def at_mark(self) -> None:
         """Probe if the last probe is long ago."""
         now = seconds_now()
         if now - self._since < MARK_SECONDS:
             return
-        before, self._since = now - self._since, math.inf  # the probe's own products are no marks
+        before = now - self._since
+        self._since = math.inf  # the probe's own products are no marks
         energy = self._meter.read()
         self.inside.append((before, self._probe.seconds()))
         used = self._meter.joules(energy, self._meter.read(), seconds_now() - now)
@@ -346,7 +359,8 @@ class Timer:
         A block is cut into samples. An untimed step brings back to the caches the data that the probe replaced there; a
         slow step hardly needs it.
         """
-        protocol, blocks = self.protocol, list[Block]()
+        protocol = self.protocol
+        blocks = list[Block]()
         steps = max(protocol.block_steps, math.ceil(protocol.block_seconds / step_seconds))
         steps = 1 if step_seconds > protocol.block_seconds else steps
         per_sample = math.ceil(protocol.sample_seconds / step_seconds)
@@ -366,8 +380,10 @@ class Timer:
         A device's clock depends on its most recent work. So its probes come directly after steps; and because a probe
         is light work, untimed steps run for a warm-up window before each block, unless a step fills a block.
         """
-        protocol, blocks = self.protocol, list[Block]()
-        steps, refill = 1, 0
+        protocol = self.protocol
+        blocks = list[Block]()
+        steps = 1
+        refill = 0
         if step_seconds <= protocol.device_block_seconds:
             steps = max(protocol.block_steps, math.ceil(protocol.device_block_seconds / step_seconds))
             refill = math.ceil(protocol.warmup_window_seconds / step_seconds)

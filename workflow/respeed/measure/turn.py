@@ -33,7 +33,7 @@ from respeed.machine.process import (
     private_stdout,
 )
 from respeed.machine.software import package_versions, source_commit
-from respeed.measure.order import Asked, Order, untimed
+from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
@@ -74,8 +74,8 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
     fails: a new process measures the rest. Each process holds `lock`, the descriptors of the machine's lock, for as
     long as it uses the cores. The `watcher` is told what begins, and of every case that is done.
     """
-    for asked in order.cases:
-        if denied := why_denied(asked.case):
+    for job in order.cases:
+        if denied := why_denied(job.case):
             raise UserError(denied)
     facts = {
         "smoke": smoke,
@@ -95,14 +95,14 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
         lost += ended == "lost"
         match ended:
             case "refused":
-                process.give_up(process.left, "not-run", reason)
+                process.give_up(process.remaining, "not-run", reason)
             case "lost" if lost == MOST_LOST:
-                process.give_up(process.left, "not-run", f"{MOST_LOST} other cases left the device useless")
+                process.give_up(process.remaining, "not-run", f"{MOST_LOST} other cases left the device useless")
             case "silent":  # it would be silent again
-                process.give_up(process.left, "failed", reason)
+                process.give_up(process.remaining, "failed", reason)
             case "died":
-                process.give_up(process.left[:1], "failed", reason)
-        order = replace(order, cases=process.left)
+                process.give_up(process.remaining[:1], "failed", reason)
+        order = replace(order, cases=process.remaining)
         records.append(process.record)
     return records
 
@@ -111,7 +111,9 @@ class _Process:
     """A measuring process and its record."""
 
     def __init__(self, order: Order, machine: str, facts: Facts, watcher: Watcher | None = None) -> None:
-        self.order, self.machine, self.watcher = order, machine, watcher
+        self.order = order
+        self.machine = machine
+        self.watcher = watcher
         self.facts = facts | {"started": utc_now()}
         self.began = seconds_now()
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
@@ -121,7 +123,7 @@ class _Process:
         self._stuck = ""
 
     @property
-    def left(self) -> tuple[Asked, ...]:
+    def remaining(self) -> tuple[Job, ...]:
         """Return the cases that have no result yet."""
         return self.order.cases[len(self.results) :]
 
@@ -173,8 +175,8 @@ class _Process:
                 case "case":
                     try:
                         self._add(event["facts"])
-                    except OddLine as why:
-                        self.give_up(self.left[:1], "failed", f"the result cannot be recorded: {why}")
+                    except OddLine as error:
+                        self.give_up(self.remaining[:1], "failed", f"the result cannot be recorded: {error}")
                 case "lost":
                     worker.kill()  # which may take long to close such a device by itself
                     return "lost", ""
@@ -186,10 +188,10 @@ class _Process:
 
     def _minutes(self) -> float:
         """Return how many minutes the case that now begins may take."""
-        asked = self.left[0]
+        job = self.remaining[0]
         # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
-        is_quick = not self.order.profile.is_cpu and "program" not in asked.case.parameters
-        return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * asked.guess / 60)
+        is_quick = not self.order.profile.is_cpu and "program" not in job.case.parameters
+        return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * job.guess / 60)
 
     def _limit(self, worker: subprocess.Popen[str], minutes: float) -> None:
         """Kill the process when `minutes` have passed from now, unless there is another limit by then."""
@@ -207,10 +209,10 @@ class _Process:
         if self._deadline:
             self._deadline.cancel()
 
-    def give_up(self, cases: Sequence[Asked], status: str, reason: str) -> None:
+    def give_up(self, cases: Sequence[Job], status: str, reason: str) -> None:
         """Record the cases as not timed, with the status and reason."""
-        for asked in cases:
-            self._add(untimed(asked, status, reason))
+        for job in cases:
+            self._add(untimed(job, status, reason))
 
     def _begin(self) -> None:
         self.start = append_line(self.path, Start, self.facts)

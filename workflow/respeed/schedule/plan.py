@@ -33,7 +33,8 @@ from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
 
 # Guesses: the start of a process for a row that was never measured, and a round of a smoke case without the start.
-START_SECONDS, SMOKE_CASE_SECONDS = 3.0, 0.2
+START_SECONDS = 3.0
+SMOKE_CASE_SECONDS = 0.2
 # A later round takes this share of the first, in which code is compiled: 0.76 to 0.99 over all cases of three machines.
 LATER_SHARE = 0.87
 # Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
@@ -100,7 +101,7 @@ class Plan:
         """Return, for each case on a row, the results that count, in the order of time."""
         versions = package_versions()
         hardware = describe_machine()
-        asked = {wanted.place: wanted for wanted in self.work.wanted}
+        cases = {wanted.place: wanted for wanted in self.work.wanted}
         tries: dict[tuple[str, str], list[Try]] = defaultdict(list)
         for record in self.records:
             start = record.start
@@ -110,7 +111,7 @@ class Plan:
                 getattr(start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
             )
             for result in record.results:
-                wanted = asked.get((record.profile, result.key))
+                wanted = cases.get((record.profile, result.key))
                 if wanted and _counts(wanted, record, result, self.work, is_same):
                     tries[wanted.place].append((record, result))
         return tries
@@ -166,17 +167,17 @@ class Plan:
         likely to be enough for.
         """
         preset = self.work.preset
-        asked: dict[CellKey, Entry] = {}
+        by_cell: dict[CellKey, Entry] = {}
         for entry in listed:
-            asked |= dict.fromkeys(entry.wanted.cells, entry)
+            by_cell |= dict.fromkeys(entry.wanted.cells, entry)
         first_tries = chain.from_iterable(self.tried(entry.wanted)[: preset.rounds] for entry in listed)
         seconds = 60 * self.work.minutes - _seconds_of_processes(first_tries)
         first = self.rounds[self.rounds["round"] <= preset.rounds]
         chosen: dict[tuple[str, str], Entry] = {}
-        for reason, cells in find_open(first, asked, self.work.papers, preset.most):
+        for reason, cells in find_open(first, by_cell, self.work.papers, preset.most):
             more = {}
             for cell in cells:
-                entry = asked[cell]
+                entry = by_cell[cell]
                 more[entry.wanted.place] = entry._replace(tier=REASONS.index(reason), goal=preset.most, reason=reason)
             more |= chosen
             if WORTH_ROUNDS * self.seconds_of(entry.once_more() for entry in more.values()) <= seconds:
@@ -304,18 +305,18 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     return has_source and is_same
 
 
-def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
-    """Judge the cells that have `rounds`, and return those that are in `asked`, in the order of `asked`."""
-    places = {cell: place for place, cell in enumerate(asked)}
+def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> pd.DataFrame:
+    """Judge the cells that have `rounds`, and return those that are in `cells`, in the order of `cells`."""
+    order = {cell: number for number, cell in enumerate(cells)}
     judged = judge_cells(rounds).rename(columns={"step": "seconds"})
-    judged.index = pd.Index([places.get(key_of(cell), -1) for cell in rows_of(judged)])
+    judged.index = pd.Index([order.get(key_of(cell), -1) for cell in rows_of(judged)])
     judged = judged[judged.index >= 0].sort_index()
     has_none = (judged["status"] == "contaminated") | (judged["seconds"].notna() & judged["step_low"].isna())
     return judged.assign(without=has_none)
 
 
 def find_open(
-    rounds: pd.DataFrame, asked: Collection[CellKey], papers: Papers, most: int
+    rounds: pd.DataFrame, wanted: Collection[CellKey], papers: Papers, most: int
 ) -> list[tuple[str, Collection[CellKey]]]:
     """Return groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
@@ -324,7 +325,7 @@ def find_open(
     indistinguishable cells are left out if they probably need more than `most` rounds.
     """
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judge(rounds, asked), samples, papers)
+    compared = compare_to_fastest_cpu(judge(rounds, wanted), samples, papers)
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
@@ -335,7 +336,7 @@ def find_open(
             pairs.append((needed, [key_of(cell), base]))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
     claims = sorted(
-        (needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
+        (needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
     )
     # No more rounds would settle these.
     is_doubtful = half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN

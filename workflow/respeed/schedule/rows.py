@@ -51,8 +51,8 @@ def check_same_machine(machine: str, smoke: bool) -> None:
     """Raise UserError if the records under this machine's name were imported, or measured on another machine."""
     if is_imported(machine, smoke):
         raise UserError(f"{machine} is the name of imported records; give this machine another: --config machine=NAME")
-    known = known_hardware(machine, smoke)
-    if known and (differs := difference(known, describe_machine())):
+    recorded = known_hardware(machine, smoke)
+    if recorded and (differs := difference(recorded, describe_machine())):
         raise UserError(
             f"{records_folder(smoke) / machine} was measured on another machine ({differs}); give this one a name: "
             "--config machine=NAME"

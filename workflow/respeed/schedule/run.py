@@ -72,8 +72,8 @@ class Run:
     # Only the rows that are asked for are tried: to try the device of another row may take seconds.
     @cached_property
     def _found(self) -> tuple[dict[str, Row], dict[str, str]]:
-        asked = self.profiles if self.config.all_profiles else self.config.profiles
-        return find_rows({name: profile for name, profile in self.profiles.items() if name in asked})
+        names = self.profiles if self.config.all_profiles else self.config.profiles
+        return find_rows({name: profile for name, profile in self.profiles.items() if name in names})
 
     @property
     def rows(self) -> Rows:

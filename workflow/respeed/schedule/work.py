@@ -30,7 +30,8 @@ from respeed.records import case_key, recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
 # Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
-FIRST, USUAL = 0, 1
+FIRST = 0
+USUAL = 1
 # To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
 COUNT_SECONDS = 600.0
 
@@ -271,7 +272,7 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
     named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
     number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
-    if all(other.profile.is_cpu for other in rows.values()) or not config.preset.minutes:
+    if all(rows[name].profile.is_cpu for name in rows) or not config.preset.minutes:
         return USUAL
     is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
@@ -325,8 +326,8 @@ def count_cases(cases: Collection[Case]) -> Counts:
         key = case_key(case.workload, case.parameters)
         names[key] = f"{_file_digest(case.workload)} {key}"
     path = private_folder("counts") / "counts.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if missing := [key for key, name in names.items() if name not in known]:
+    counted = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if missing := [key for key, name in names.items() if name not in counted]:
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
         with contextlib.suppress(subprocess.SubprocessError, ValueError):
             counting = subprocess.run(
@@ -338,6 +339,6 @@ def count_cases(cases: Collection[Case]) -> Counts:
                 timeout=COUNT_SECONDS,
             )
             counts = json.loads(counting.stdout)
-            known.update(zip([names[key] for key in missing], counts, strict=True))
-            write_text(path, json.dumps(known))
-    return {key: tuple(known[name]) for key, name in names.items() if name in known}
+            counted.update(zip([names[key] for key in missing], counts, strict=True))
+            write_text(path, json.dumps(counted))
+    return {key: tuple(counted[name]) for key, name in names.items() if name in counted}
