@@ -269,8 +269,8 @@ def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -
 
 
 def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_and_case_on_other() -> None:
-    keys = [asked.key for asked in ORDER.cases]
-    assert keys == [asked.key for asked in order_of("torch-1").cases]
+    keys = [job.case.key for job in ORDER.cases]
+    assert keys == [job.case.key for job in order_of("torch-1").cases]
     seeds = {
         measuring.derive_seed(seed, key, number, "data") for seed in (1, 2) for key in keys for number in range(1, 13)
     }

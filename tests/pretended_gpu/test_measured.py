@@ -24,8 +24,8 @@ print(json.dumps(told))
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
 def test_a_round_is_measured_with_its_energy_but_for_the_case_whose_error_stays(project: Project) -> None:
-    built = 'program = backend.build(workload, derive_seed(order.seed, asked.key, asked.number, "data"))\n'
-    fault = "    if asked.case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
+    built = 'program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))\n'
+    fault = "    if job.case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
     project.edit("workflow/respeed/measure/case.py", built, built + fault)
     added = environment()
     added["PYTHONPATH"] = f"{project.folder / 'workflow'}{os.pathsep}{added['PYTHONPATH']}"

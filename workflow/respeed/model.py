@@ -4,6 +4,7 @@ Pydantic checks paper.yaml against the types and bounds here. Checks that need t
 made where a paper is read (inputs/papers.py).
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -292,6 +293,16 @@ class Case:
     parameters: Mapping[str, Any]
     column: str | None = None
     examples: Count | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the key of the case."""
+        return case_key(self.workload, self.parameters)
+
+
+def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
+    """Return the key of a case. Tables that ask for the same key share its measurements."""
+    return json.dumps([workload, dict(parameters)], sort_keys=True)
 
 
 def _read_case(entry: Any) -> Any:

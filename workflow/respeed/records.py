@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -32,7 +32,7 @@ from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import read_bounded, read_text
-from respeed.model import LARGEST, Architecture
+from respeed.model import LARGEST, Architecture, case_key
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, counted, printable, squeeze
@@ -278,11 +278,6 @@ class Import(Facts):
         return f"{self.file}, imported {self.imported[:10]}, sha256 {self.sha256[:12]}"
 
 
-def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
-    """Return the key of a case. Tables that ask for the same key share its measurements."""
-    return json.dumps([workload, dict(parameters)], sort_keys=True)
-
-
 @dataclass(frozen=True)
 class Record:
     """The contents of one file: the facts of the process, and its result for each case.
@@ -309,8 +304,8 @@ class Record:
 
     def places(self) -> dict[str, Result]:
         """Return each result by its file and line, such as results/records/…/….jsonl:2."""
-        lines = [line for line in range(2, 2 + len(self.results) + len(self.skipped)) if line not in self.skipped]
-        return {f"{self.path}:{line}": result for line, result in zip(lines, self.results, strict=True)}
+        lines = (number for number in count(2) if number not in self.skipped)
+        return {f"{self.path}:{line}": result for line, result in zip(lines, self.results, strict=False)}
 
     @property
     def began(self) -> float:

@@ -26,7 +26,6 @@ from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL, CONTROL
 from respeed.inputs.registry import workloads
 from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
-from respeed.records import case_key
 from respeed.text import format_share, measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
@@ -87,7 +86,7 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
     if count and ahead.any():
         due = cells[ahead]
         counts = count(list(due["of"]))
-        keys = [case_key(case.workload, case.parameters) for case in due["of"]]
+        keys = [case.key for case in due["of"]]
         counted = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], due.index, work.columns)
         counted["traffic_bytes"] *= due["precision"].map(number_bytes) / number_bytes("fp32")
         work.loc[ahead] = counted.mul(due["steps"], axis=0)

@@ -18,7 +18,6 @@ from respeed.analysis.rounds import every_case
 from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Datasheet
 from respeed.model import CPU_ARCHITECTURES, Claim, Paper
-from respeed.records import case_key
 
 # Bytes of an array element, for a data sheet's GB/s. (Measured rates count at least 4, for the copy and the work.)
 BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
@@ -96,7 +95,7 @@ def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: 
     bounds = []
     for part in table.cases:
         if case in (part.name, table.total_case) and table.ran_in(part.workload, name):
-            flops, moved = counts.get(case_key(part.workload, part.parameters), UNCOUNTED)
+            flops, moved = counts.get(part.key, UNCOUNTED)
             seconds = bound_seconds(flops, width * moved, gflops.get(precision, math.nan), gbytes)
             bounds.append(table.steps(part) * seconds if has_bound(part.workload, flops) else math.nan)
     return math.fsum(bounds) if case == table.total_case else min(bounds, default=math.nan)

@@ -26,7 +26,7 @@ from respeed.analysis.neighbours import (
 )
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
-from respeed.records import Record, Records, Result, case_key
+from respeed.records import Record, Records, Result
 from respeed.sessions import split_sessions
 from respeed.text import join_words
 
@@ -106,7 +106,7 @@ def _homes(papers: Papers) -> dict[tuple[str, bool], list[Home]]:
     homes: dict[tuple[str, bool], list[Home]] = defaultdict(list)
     for paper, experiment, case in every_case(papers):
         home = {"paper": paper.name, "experiment": experiment.name, "case": case.name}
-        homes[case_key(case.workload, case.parameters), experiment.ladder].append(home)
+        homes[case.key, experiment.ladder].append(home)
     return homes
 
 

@@ -265,7 +265,7 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     if not workload.is_outside:
         _rehearse(job, bench)
     backend.why_plain()  # forgets the reasons of programs before this one
-    program = backend.build(workload, derive_seed(order.seed, job.key, job.number, "data"))
+    program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
     timer = _timer(order, program, bench)
@@ -350,7 +350,7 @@ def _checked_share(order: Order, job: Job) -> float:
     """
     if job.number <= 2:
         return float(job.number - 1)
-    return 1.0 - random.Random(derive_seed(order.seed, job.key, job.number, "check")).random()
+    return 1.0 - random.Random(derive_seed(order.seed, job.case.key, job.number, "check")).random()
 
 
 def judge(

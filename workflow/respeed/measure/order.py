@@ -9,7 +9,6 @@ from respeed.inputs.machines import Profile
 from respeed.machine.process import Facts
 from respeed.model import Case
 from respeed.protocol import TimingProtocol
-from respeed.records import case_key
 
 
 @dataclass(frozen=True)
@@ -25,11 +24,6 @@ class Job:
     source: str
     rehearsals: tuple[Case, ...] = ()
     guess: float = 0.0
-
-    @property
-    def key(self) -> str:
-        """Return the key of the case, which `case_key` makes of its workload and parameters."""
-        return case_key(self.case.workload, self.case.parameters)
 
 
 @dataclass(frozen=True)

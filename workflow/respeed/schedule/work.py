@@ -26,7 +26,7 @@ from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, Papers, command_of
 from respeed.paths import PAPERS, private_folder, write_text
 from respeed.protocol import REAL, SMOKE, TimingProtocol
-from respeed.records import case_key, recorded_machines
+from respeed.records import recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
 # Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
@@ -134,7 +134,7 @@ class Wanted:
     @cached_property
     def key(self) -> str:
         """Return the key of the case."""
-        return case_key(self.case.workload, self.case.parameters)
+        return self.case.key
 
     @property
     def place(self) -> tuple[str, str]:
@@ -323,8 +323,7 @@ def count_cases(cases: Collection[Case]) -> Counts:
     """
     names = {}
     for case in cases:
-        key = case_key(case.workload, case.parameters)
-        names[key] = f"{_file_digest(case.workload)} {key}"
+        names[case.key] = f"{_file_digest(case.workload)} {case.key}"
     path = private_folder("counts") / "counts.json"
     counted = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if missing := [key for key, name in names.items() if name not in counted]:
