@@ -12,6 +12,7 @@ from collections import defaultdict
 
 from tabulate import tabulate
 
+from respeed.analysis.counts import count_cases
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import UNCOUNTED
 from respeed.analysis.predicted import Rates, published_bound
@@ -19,7 +20,6 @@ from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import load_papers
 from respeed.model import Paper, PublishedRow
 from respeed.records import case_key
-from respeed.schedule.work import count_cases
 
 # The data sheet of rows whose paper says no rates, by what the name of the row begins with.
 SHEETS = {"p100": "P100 SXM2", "v100": "V100 SXM2", "t4": "T4", "m40": "M40", "k80": "K80"}

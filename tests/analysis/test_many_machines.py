@@ -11,7 +11,7 @@ from respeed.inputs.machines import Notes, Price
 from respeed.output import build_page, build_tables
 from respeed.paths import results_folder
 from respeed.records import write_description
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 from tests.derived import PAPERS, PROFILES
 from tests.made import description, write_machines
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from respeed.output import build_review, build_tables
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 
 HERE = Path(__file__).parents[2] / "docs/h200"
 (MACHINE,) = (path for path in HERE.iterdir() if path.is_dir())

@@ -13,7 +13,7 @@ from respeed import figures
 from respeed.figures import build_figures
 from respeed.figures.charts import draw_chart
 from respeed.output import build_tables
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 from tests.figures.machines import ALL, CPU, assert_legible, write_machine
 from tests.figures.test_charts import chosen
 

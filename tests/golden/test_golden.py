@@ -19,7 +19,7 @@ import pytest
 from pypdf import PdfReader
 
 from respeed.output import build_review
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 # The records once more, as rows.

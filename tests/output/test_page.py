@@ -12,7 +12,7 @@ from respeed.output import build_page, build_tables
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import describe_paper, make_page, make_readme, make_review
 from respeed.output.table import escape_markdown, to_latex
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 from tests.browser import look
 from tests.derived import ALL, GPU, PAPER, claims_frame, every_case, shown_of
 from tests.known import assert_known, known_results, one_table_of

@@ -10,7 +10,7 @@ from respeed import output
 from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables, load_shown
 from respeed.report.context import make_context
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 from tests.made import write_machines
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -12,7 +12,7 @@ from respeed.output import build_tables
 from respeed.paths import write_json
 from respeed.records import write_description
 from respeed.report import build_report, with_letters_only
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 from respeed.text import is_unprintable
 from tests.conftest import ROOT
 from tests.made import description, make_lines, write_lines

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from respeed.analysis.counts import count_cases
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.model import Case
 from respeed.records import case_key, write_description
 from respeed.schedule.rows import Row
-from respeed.schedule.work import USUAL, Work, count_cases, list_work, machines_shown, papers_shown
+from respeed.schedule.work import USUAL, Work, list_work
+from respeed.shown import machines_shown, papers_shown
 from tests.made import description, write_machines
 from tests.schedule.measured import PROFILES, work
 

@@ -20,6 +20,7 @@ from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
+from respeed.analysis.counts import count_cases
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
@@ -43,8 +44,8 @@ from respeed.records import read_description, read_imports, read_records, record
 from respeed.schedule.plan import read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
-from respeed.schedule.work import Asked, count_cases, machines_shown, papers_shown
 from respeed.sessions import move_session, name_session, split_sessions
+from respeed.shown import Asked, machines_shown, papers_shown
 from respeed.text import NOTHING, counted
 
 # Neither success nor a mistake: the time is up, and the same command resumes the run (EX_TEMPFAIL of sysexits.h).

@@ -26,8 +26,9 @@ from respeed.output.layout import find
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge, read_plan
 from respeed.schedule.run import Run
-from respeed.schedule.work import Asked, cases_of, chosen_tables, machines_shown
+from respeed.schedule.work import cases_of, chosen_tables
 from respeed.sessions import name_session, split_sessions
+from respeed.shown import Asked, machines_shown
 from respeed.text import counted, format_share, in_words
 
 # The number of failed cells that are named in the last line, and of machines that are not shown.

@@ -10,7 +10,7 @@ from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
 from respeed.output.layout import Shown
 from respeed.paths import results_folder
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 
 
 def build_figures(asked: Asked) -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import load_tables
+from respeed.analysis.counts import count_cases
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_front, make_page, make_readme, make_review
 from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
-from respeed.schedule.work import Asked, count_cases, machines_shown, notes_shown, papers_shown, profiles_shown
+from respeed.shown import Asked, machines_shown, notes_shown, papers_shown, profiles_shown
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:

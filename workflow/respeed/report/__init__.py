@@ -12,7 +12,7 @@ from respeed.errors import UserError
 from respeed.output import load_shown
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
-from respeed.schedule.work import Asked
+from respeed.shown import Asked
 
 TEMPLATE = ROOT / "report" / "report.typ"
 # With Typst's own fonts alone.

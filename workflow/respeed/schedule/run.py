@@ -23,7 +23,8 @@ from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_f
 from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
-from respeed.schedule.work import Work, list_work, machines_shown, papers_shown, profiles_shown
+from respeed.schedule.work import Work, list_work
+from respeed.shown import machines_shown, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"

@@ -1,110 +1,32 @@
-"""The work of a run: its papers and machines, and the cases that it measures.
+"""The work of a run: the cases that it measures.
 
 A case is listed once for a row, however many tables ask for it. Its key is its workload and parameters; tables that ask
 for the same key share the case's measurements.
 """
 
-import contextlib
 import hashlib
 import json
-import subprocess
-import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain, product
 
+from respeed.analysis.counts import digest_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.expected import Counts
 from respeed.analysis.rounds import CellKey
-from respeed.inputs.config import ALL, THIS, Config, Preset, load_config
+from respeed.inputs.config import Config, Preset
 from respeed.inputs.consent import why_denied
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
-from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
-from respeed.inputs.registry import runs, workloads
+from respeed.inputs.machines import Profile
+from respeed.inputs.registry import runs
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, Papers, command_of
-from respeed.paths import PAPERS, private_folder, write_text
+from respeed.paths import PAPERS
 from respeed.protocol import REAL, SMOKE, TimingProtocol
-from respeed.records import recorded_machines
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
 # Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
 FIRST = 0
 USUAL = 1
-# To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
-COUNT_SECONDS = 600.0
-
-
-# --- what is shown
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Which results are to be shown.
-
-    Attributes
-    ----------
-    smoke : bool
-        Whether those of tiny cases.
-    machine : str or None
-        The name of this machine; None if it is that of config.yaml, or made from the hardware.
-    papers : collection of str or None
-        The papers; None for those of config.yaml.
-    show : sequence of str
-        The machines (see `machines_shown`); empty for those of config.yaml.
-    """
-
-    smoke: bool
-    machine: str | None = None
-    papers: Collection[str] | None = None
-    show: Sequence[str] = ()
-
-
-def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: bool = False) -> dict[str, Paper]:
-    """Return the `chosen` papers, by default those of config.yaml.
-
-    A paper that is not valid is left out, with a message. Raises UserError if no paper is left, if a chosen name has no
-    paper, or, if `strict`, if a chosen paper is not valid.
-    """
-    names = load_config().papers if chosen is None else tuple(chosen)
-    must_be_valid = set(names) if strict else set(names) - set(paper_names())
-    papers = PAPER_FILES.load_all(names, must_be_valid) or load_papers(names)
-    return {name: paper.at_tiny_sizes() for name, paper in papers.items()} if smoke else papers
-
-
-def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """Return all valid profiles, with a message for any other; raise UserError if a `chosen` profile is not valid."""
-    return PROFILE_FILES.load_all(chosen=chosen)
-
-
-def notes_shown() -> dict[str, Notes]:
-    """Return the notes in machines' files, by machine; a file with a mistake is left out, with a message."""
-    return MACHINE_FILES.load_all(chosen=())
-
-
-def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] = ()) -> list[str]:
-    """Return the names of the machines to show, of those that have records.
-
-    Parameters
-    ----------
-    smoke : bool
-        Whether the records are of tiny cases.
-    machine : str, optional
-        The name of this machine, by default as in config.yaml, or made from the hardware.
-    show : sequence of str, optional
-        Names, THIS for this machine and ALL for every machine; by default `show` of config.yaml. If no machine that is
-        named has records, every machine is shown.
-    """
-    recorded = recorded_machines(smoke)
-    this = machine or load_config().this_machine
-    names = [this if name == THIS else name for name in show or load_config().show]
-    if ALL in names or not any(recorded.get(name) for name in names):
-        names = [this, *sorted(recorded)]
-    return [name for name in dict.fromkeys(names) if name in recorded]
-
-
-# --- what is measured
 
 
 @dataclass(frozen=True)
@@ -306,38 +228,4 @@ def source_of(case: Case, architecture: str) -> str:
     """
     command = command_of(case, architecture)
     programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
-    return hashlib.sha256(json.dumps([_file_digest(case.workload), programs], sort_keys=True).encode()).hexdigest()[:16]
-
-
-@cache
-def _file_digest(workload: str) -> str:
-    return hashlib.sha256(workloads()[workload].file.read_bytes()).hexdigest()
-
-
-def count_cases(cases: Collection[Case]) -> Counts:
-    """Return, by the case's key, the FLOP and bytes of a step of each case, as its workload counts them.
-
-    A separate process counts them, because importing workloads takes seconds, and runs files that users have added. The
-    counts are kept until the workload's file changes. An unknown count is NaN; if that process fails, the cases that it
-    was to count are left out.
-    """
-    names = {}
-    for case in cases:
-        names[case.key] = f"{_file_digest(case.workload)} {case.key}"
-    path = private_folder("counts") / "counts.json"
-    counted = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if missing := [key for key, name in names.items() if name not in counted]:
-        command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
-        with contextlib.suppress(subprocess.SubprocessError, ValueError):
-            counting = subprocess.run(
-                command,
-                input=json.dumps([json.loads(key) for key in missing]),
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=COUNT_SECONDS,
-            )
-            counts = json.loads(counting.stdout)
-            counted.update(zip([names[key] for key in missing], counts, strict=True))
-            write_text(path, json.dumps(counted))
-    return {key: tuple(counted[name]) for key, name in names.items() if name in counted}
+    return hashlib.sha256(json.dumps([digest_of(case.workload), programs], sort_keys=True).encode()).hexdigest()[:16]
