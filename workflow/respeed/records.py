@@ -320,8 +320,11 @@ class Record:
     @functools.cached_property
     def probes(self) -> list[float]:
         """Return the times of all reference probes of the process."""
-        blocks = chain.from_iterable(result.blocks for result in self.results)
-        return list(chain.from_iterable(block.probes for block in blocks))
+        seconds: list[float] = []
+        for result in self.results:
+            for block in result.blocks:
+                seconds += block.probes
+        return seconds
 
     @property
     def library(self) -> str:

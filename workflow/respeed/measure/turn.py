@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from pydantic import TypeAdapter
 
@@ -38,6 +38,9 @@ from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
 
+if TYPE_CHECKING:  # it imports pandas, which the measuring process must not
+    from respeed.measure.progress import Progress
+
 # If so many processes lost their device, the device or one of its kernels is broken, and not a case.
 MOST_LOST = 3
 # Limits: for the start of a process; for a case on an accelerator, or on CPUs, at least; and for a case, as a multiple
@@ -52,27 +55,19 @@ KERNELS = "what is kept of compiled kernels"
 
 # --- the parent
 
-# How a process ended: it can run no case, has lost its device, died, or died before it said anything. One whose cases
-# are all done "died" too.
-Ended = Literal["refused", "lost", "died", "silent"]
+# How a process ended: all cases are done, it can run no case, has lost its device, died, or died before it said
+# anything.
+Ended = Literal["done", "refused", "lost", "died", "silent"]
 
 
-class Watcher(Protocol):
-    """Follows a turn: is told what a process does at the moment, and of each case that is done."""
-
-    def note(self, text: str) -> None:
-        """Take note of what is done at the moment."""
-
-    def finish_case(self, record: Record) -> None:
-        """Take note of the record's last case."""
-
-
-def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: Watcher | None = None) -> list[Record]:
+def measure_turn(
+    order: Order, machine: str, smoke: bool, lock: Held, progress: "Progress | None" = None
+) -> list[Record]:
     """Measure the cases of an order, and return their records, one for each process that was needed.
 
     If a case ends the process (out of memory, a crash in a library), or leaves it without its device, only this case
     fails: a new process measures the rest. Each process holds `lock`, the descriptors of the machine's lock, for as
-    long as it uses the cores. The `watcher` is told what begins, and of every case that is done.
+    long as it uses the cores. The `progress` is told what begins, and of every case that is done.
     """
     for job in order.cases:
         if denied := why_denied(job.case):
@@ -90,7 +85,7 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
     records = []
     lost = 0
     while order.cases:
-        process = _Process(order, machine, facts, watcher)
+        process = _Process(order, machine, facts, progress)
         ended, reason = process.run(lock)
         lost += ended == "lost"
         match ended:
@@ -110,10 +105,10 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, watcher: W
 class _Process:
     """A measuring process and its record."""
 
-    def __init__(self, order: Order, machine: str, facts: Facts, watcher: Watcher | None = None) -> None:
+    def __init__(self, order: Order, machine: str, facts: Facts, progress: "Progress | None" = None) -> None:
         self.order = order
         self.machine = machine
-        self.watcher = watcher
+        self.progress = progress
         self.facts = facts | {"started": utc_now()}
         self.began = seconds_now()
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
@@ -151,8 +146,8 @@ class _Process:
         return ended, reason or self._stuck or how_it_ended(worker.returncode)
 
     def _note(self, text: str) -> None:
-        if self.watcher:
-            self.watcher.note(f"{self.order.profile.name}: {text}")
+        if self.progress:
+            self.progress.note(f"{self.order.profile.name}: {text}")
 
     def _listen(self, worker: subprocess.Popen[str]) -> tuple[Ended, str]:
         """Record events as they arrive, but not a line that was cut off; return how the process ended, if it said why.
@@ -184,7 +179,7 @@ class _Process:
                     raise UserError(event["line"])
                 case "not-run":
                     return "refused", event["reason"]
-        return ended, ""
+        return ended if self.remaining else "done", ""
 
     def _minutes(self) -> float:
         """Return how many minutes the case that now begins may take."""
@@ -221,8 +216,8 @@ class _Process:
         if self.start is None:  # it never came to its first case
             self._begin()
         self.results.append(append_line(self.path, Result, facts))
-        if self.watcher:
-            self.watcher.finish_case(self.record)
+        if self.progress:
+            self.progress.finish_case(self.record)
 
     @property
     def record(self) -> Record:

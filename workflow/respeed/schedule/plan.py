@@ -11,7 +11,7 @@ import math
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
@@ -317,8 +317,8 @@ def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> pd.DataFrame:
 
 def find_open(
     rounds: pd.DataFrame, wanted: Collection[CellKey], papers: Papers, most: int
-) -> list[tuple[str, Collection[CellKey]]]:
-    """Return groups of cells that are worth measuring again, each with the reason, the most urgent first.
+) -> Iterator[tuple[str, Collection[CellKey]]]:
+    """Yield groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
     First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
     each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
@@ -330,22 +330,21 @@ def find_open(
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
     for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
-        needed = _rounds_needed(cell)
-        if needed <= most:
-            base = key_of(cell)._replace(workload=cell.base_algorithm, profile=cell.base_profile)
-            pairs.append((needed, [key_of(cell), base]))
+        base = key_of(cell)._replace(workload=cell.base_algorithm, profile=cell.base_profile)
+        pairs.append((_rounds_needed(cell), [key_of(cell), base]))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
-    claims = sorted(
-        (needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
-    )
+    claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
     # No more rounds would settle these.
     is_doubtful = half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
     wide = compared[compared["status"].isin(["wide", "contaminated"]) & ~is_doubtful]
-    return [
-        *((CLAIM_OPEN, keys) for _, keys in claims),
-        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda pair: pair[0])),
-        *((WIDE, [key_of(cell)]) for cell in rows_of(wide)),
-    ]
+    for needed, keys in sorted(claims):
+        if needed <= most:
+            yield CLAIM_OPEN, keys
+    for needed, pair in sorted(pairs, key=lambda pair: pair[0]):
+        if needed <= most:
+            yield UNDECIDED, pair
+    for cell in rows_of(wide):
+        yield WIDE, [key_of(cell)]
 
 
 def _rounds_needed(cell: Any) -> float:

@@ -89,8 +89,7 @@ class Run:
     @cached_property
     def work(self) -> Work:
         """Return the work for this machine."""
-        work = list_work(self.config, self.papers, self.rows, self.machine, self.only)
-        return replace(work, since=self.since)
+        return list_work(self.config, self.papers, self.rows, self.machine, self.only, self.since)
 
     @cached_property
     def plan(self) -> Plan:

@@ -95,7 +95,9 @@ class Work:
         return SMOKE if self.smoke else REAL
 
 
-def list_work(config: Config, papers: Papers, rows: Rows, machine: str, only: Sequence[str] = ()) -> Work:
+def list_work(
+    config: Config, papers: Papers, rows: Rows, machine: str, only: Sequence[str] = (), since: str = ""
+) -> Work:
     """List each case once on every row that runs it, in the order of the tables.
 
     Parameters
@@ -112,6 +114,8 @@ def list_work(config: Config, papers: Papers, rows: Rows, machine: str, only: Se
     only : sequence of str, optional
         Words; the name paper/experiment/case must contain one of them. A full name, such as raina2009/rbm/4096x11008,
         selects this case alone; with a workload at its end, such as /rbm, it selects only this workload of the case.
+    since : str, optional
+        A moment (ISO 8601): what was measured before does not count as measured.
     """
     tables = chosen_tables(config, papers)
     work: dict[tuple[str, str], Wanted] = {}
@@ -143,7 +147,7 @@ def list_work(config: Config, papers: Papers, rows: Rows, machine: str, only: Se
                 work[wanted.place] = wanted
     printing = {paper.name for paper, _ in tables if paper.rows}
     minutes = config.preset.minutes * len(printing)
-    return Work(machine, config.preset, config.seed, papers, tuple(work.values()), minutes)
+    return Work(machine, config.preset, config.seed, papers, tuple(work.values()), minutes, since)
 
 
 def _names(word: str, name: str, workload: str) -> bool:
