@@ -326,6 +326,11 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
     assert claim_verdicts(records)["second-core"] == "reproduced"
 
 
+def test_a_claim_that_needs_more_rounds_is_left_alone() -> None:
+    taken, _ = run(work(**RBM | {"most": 7}, minutes=60, profiles=CORES), noisy_cores)
+    assert len(taken) == 12
+
+
 def claim_verdicts(records: tuple[Record, ...]) -> dict[str, str]:
     rounds = read_rounds(records, PAPERS)
     samples = Samples(rounds)
