@@ -240,7 +240,7 @@ class Machine:
         for entry in plan.entries:
             only.setdefault(entry.wanted.profile, set()).add(entry.wanted.case.name)
         if only:
-            once = plan.seconds_of(entry._replace(goal=entry.done + 1) for entry in plan.entries)
+            once = plan.seconds_of(entry.once_more() for entry in plan.entries)
             self.measure(min(most - first, int(seconds_left / once)), only)
 
     def true_seconds(self, cell: Any) -> float:
