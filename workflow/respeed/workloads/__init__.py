@@ -37,7 +37,8 @@ Weights = Mapping[str, float]
 Uniform = Callable[[Sequence[int]], Any]
 # The result of a step, and the result that it must have; perhaps also a size, which errors are divided by where the
 # size is larger than the expected result.
-Pair = tuple[Any, Any] | tuple[Any, Any, float]
+SizedPair = tuple[Any, Any, float]
+Pair = tuple[Any, Any] | SizedPair
 Pairs = Mapping[str, Pair]
 Item = TypeVar("Item")
 
@@ -100,29 +101,29 @@ class Workload:
     tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
     # left them.
-    learned: ClassVar[Names] = ()
-    state: ClassVar[Names] = ()
+    learned: Names = ()
+    state: Names = ()
     # Arrays of which each step uses the next item, so that no step finds its input in the caches.
-    cycled: ClassVar[Names] = ()
+    cycled: Names = ()
     # Array -> the array that is copied to it after each step. When cycled arrays are at their first item again, the
     # array is again as in `arrays`.
     handed_on: ClassVar[Mapping[str, str]] = {}
     # The frameworks that the workload runs on, if not all that it has a step for; and the precisions that make sense.
-    frameworks: ClassVar[Names] = ()
-    precisions: ClassVar[Names] = ()
+    frameworks: Names = ()
+    precisions: Names = ()
     # Whether matrix products decide a step's result, so that their rounding shows; whether a step must allocate arrays.
-    products: ClassVar[bool] = True
+    products: bool = True
     # Whether all threads of a step work on each operation together and wait for the slowest, as in a matrix product;
     # not where each thread takes one item after another, or where the memory is what they wait for.
-    together: ClassVar[bool] = False
-    allocates: ClassVar[bool] = False
+    together: bool = False
+    allocates: bool = False
     # The frameworks whose call uses one thread, however many the row has.
-    one_thread: ClassVar[Names] = ()
+    one_thread: Names = ()
 
     # Whether torch differentiates: on ROCm such a step is not captured.
-    by_autograd: ClassVar[bool] = False
+    by_autograd: bool = False
     # Whether a step runs an outside program, in a process of its own.
-    is_outside: ClassVar[bool] = False
+    is_outside: bool = False
 
     # The following are properties where they depend on the case.
     # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are captured.

@@ -48,9 +48,9 @@ class _Net(Workload):
     classes: int
     learning_rate: float
 
-    together: ClassVar = True
-    allocates: ClassVar = True
-    by_autograd: ClassVar = True
+    together = True
+    allocates = True
+    by_autograd = True
     # Whether a step ends with an update, and whether it computes the gradient at the images.
     learns = True
     images_too = False
@@ -280,7 +280,7 @@ class Convnet(_Net):
     update: Literal["none", "sgd"]
     gradients: Literal["parameters", "parameters-and-images"]
 
-    precisions: ClassVar = ("fp32", "tf32", "fp64")
+    precisions = ("fp32", "tf32", "fp64")
     tests: ClassVar = {
         "network": ("lenet-pooled", "resnet50"), "width": (1.0, 0.07), "batch": (20, 5), "side": (28, 53),
         "classes": (10, 7), "update": ("sgd", "none"), "learning_rate": (0.1, 0.0),

@@ -29,9 +29,9 @@ class Convolution(Workload):
     width: int
     radius: int
 
-    precisions: ClassVar = ("fp32", "tf32", "fp64")
-    allocates: ClassVar = True
-    one_thread: ClassVar = ("numpy",)
+    precisions = ("fp32", "tf32", "fp64")
+    allocates = True
+    one_thread = ("numpy",)
     tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
 
     def arrays(self, random: Generator) -> Named:

@@ -31,7 +31,7 @@ class _Replicated(Workload):
 
     captured = False
     # Matrix products are done in other processes, not by the backend of this process.
-    products: ClassVar = False
+    products = False
 
     # The workload of a replica.
     part_class: ClassVar["type[_Part]"]
@@ -148,8 +148,8 @@ class DataParallel(_Replicated):
     hidden: int
     classes: int
 
-    part_class: ClassVar = _Layers
-    precisions: ClassVar = ("fp32", "fp64")
+    part_class = _Layers
+    precisions = ("fp32", "fp64")
     tests: ClassVar = {
         "visible": (64, 53), "hidden": (32, 37), "classes": (10, 7), "batch": (24, 31), "learning_rate": (0.5, 0.5),
         "replicas": (1, 1),
@@ -192,8 +192,8 @@ class ConvnetReplicas(_Replicated):
     update: Literal["sgd"]
     gradients: Literal["parameters"]
 
-    part_class: ClassVar = _ConvnetPart
-    precisions: ClassVar = ("fp32", "fp64")
+    part_class = _ConvnetPart
+    precisions = ("fp32", "fp64")
     tests: ClassVar = {
         "network": ("alexnet", "resnet50"), "width": (0.1, 0.07), "batch": (4, 5), "side": (67, 53),
         "classes": (10, 7), "update": ("sgd", "sgd"), "learning_rate": (1e-5, 0.1),

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -27,9 +26,9 @@ class Fft(Workload):
     length: int
     batch: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    allocates: ClassVar = True
+    precisions = ("fp32", "fp64")
+    products = False
+    allocates = True
 
     def arrays(self, random: Generator) -> Named:
         """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""

@@ -60,7 +60,7 @@ class Matmul(Workload):
     transposed: Literal["", "a", "b", "ab"] = ""
     threads: int = 0
 
-    together: ClassVar = True
+    together = True
 
     @property
     def state(self) -> Names:  # type: ignore[override]
@@ -145,7 +145,7 @@ class RepeatedProduct(Workload):
     times: int
     run: Literal["first", "again"] = "first"
 
-    together: ClassVar = True
+    together = True
     tests: ClassVar = {"times": (2, 3)}
 
     @cached_property
@@ -199,10 +199,10 @@ class SparseMatmul(Workload):
     n: int
     zeros: float
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     # The library allocates memory by itself, which a graph cannot keep.
-    allocates: ClassVar = True
+    allocates = True
     captured = False
     tests: ClassVar = {"zeros": (0.5, 0.95)}
 
@@ -277,9 +277,9 @@ class Cd1Products(Workload):
     batch: int
     patches: int
 
-    together: ClassVar = True
+    together = True
     # [X; Z]: a step writes Z into the rows after X.
-    state: ClassVar = ("v",)
+    state = ("v",)
     tests: ClassVar = {"patches": (2, 3)}
 
     def arrays(self, random: Generator) -> Named:
@@ -372,11 +372,11 @@ class Inverse(Workload):
 
     size: int
 
-    precisions: ClassVar = ("fp32", "fp64")
+    precisions = ("fp32", "fp64")
     # The step calls no matrix product of the framework itself.
-    products: ClassVar = False
+    products = False
     # LAPACK's workspace is allocated in the step.
-    allocates: ClassVar = True
+    allocates = True
     captured = False
 
     def arrays(self, random: Generator) -> Named:

@@ -43,8 +43,8 @@ class MonteCarlo(Workload):
     batch: int
     options: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
 
     def arrays(self, random: Generator) -> Named:

@@ -39,8 +39,8 @@ class _Pretraining(Workload):
     pretraining_epochs: int
     fine_tuning_epochs: int
 
-    together: ClassVar = True
-    cycled: ClassVar = ("x", "y")
+    together = True
+    cycled = ("x", "y")
     tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
 
     def learner(self, i: int, **sizes: Any) -> Any:

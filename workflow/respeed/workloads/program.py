@@ -74,9 +74,9 @@ class Given:
 class Program(Given, Workload):
     """Run a program as its table says: its command, how it is timed, and how its result is checked."""
 
-    products: ClassVar = False
-    allocates: ClassVar = True
-    is_outside: ClassVar = True
+    products = False
+    allocates = True
+    is_outside = True
     captured = False
     tests: ClassVar = {
         "program": (

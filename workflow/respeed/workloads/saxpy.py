@@ -18,8 +18,8 @@ class Saxpy(Workload):
     length: int
     alpha: float = 0.5
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:

@@ -1,7 +1,6 @@
 """Sorting of numbers: only comparisons, exchanges and memory access."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -22,11 +21,11 @@ class Sort(Workload):
 
     batch: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     # The library allocates memory by itself, which a graph cannot keep.
-    allocates: ClassVar = True
-    one_thread: ClassVar = ("numpy",)
+    allocates = True
+    one_thread = ("numpy",)
     captured = False
 
     def arrays(self, random: Generator) -> Named:

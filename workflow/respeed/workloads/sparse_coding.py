@@ -78,12 +78,12 @@ class _SparseCoding(Workload):
         "bases": (32, 181), "side": (6, 13), "patches": (64, 489), "batch": (32, 163), "timed": (16, 157),
         "penalty": (0.15, 0.15), "nonzero": (0.2832, 0.0722),
     }  # fmt: skip
-    cycled: ClassVar = ("x",)
+    cycled = ("x",)
     handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
     # Coefficients are compared with the optimum, proved to 1e-8: no low precision comes near it.
-    precisions: ClassVar = ("fp32",)
+    precisions = ("fp32",)
     # The share by which an example's objective may be above the optimum, where the algorithm stops short of it.
-    excess: ClassVar[float] = 0.0
+    excess = 0.0
 
     def arrays(self, random: Generator) -> Named:
         """Cut examples from photographs, and other patches as the first bases.
@@ -229,11 +229,11 @@ class SparseParallel(_SparseCoding):
     # The coefficients are not captured: the host waits to learn whether any example is not done.
     captured = ("bases",)
     # One example in a thousand stops more than 1 % above its optimum, at most 2 %.
-    excess: ClassVar = 0.05
+    excess = 0.05
     # The length of the first gradient step; and by how much a line search must lower the objective, as shares of the
     # objective and of gamma ||s||_1.
-    rate: ClassVar = 0.04
-    shares: ClassVar = (1e-6, 0.0)
+    rate = 0.04
+    shares = (1e-6, 0.0)
 
     def arrays(self, random: Generator) -> Named:
         """Add arrays for the examples' values in an iteration, and for the gradient steps."""
@@ -406,10 +406,10 @@ class SparsePublished(SparseParallel):
         "penalty": (1.5, 1.5), "nonzero": (0.2539, 0.0684), "norm": (10, 10),
     }  # fmt: skip
     # A pass takes seconds on a CPU: it has only one row there, with the framework of the GPU's row.
-    frameworks: ClassVar = ("torch",)
+    frameworks = ("torch",)
     whole_pass = True
-    rate: ClassVar = 0.08
-    shares: ClassVar = (0.0, 1e-6)
+    rate = 0.08
+    shares = (0.0, 1e-6)
 
     def arrays(self, random: Generator) -> Named:
         """Draw bases, scale the patches, and add an array for the bases that the last batch is coded with."""
@@ -486,7 +486,7 @@ class SparseFeatureSign(_OneByOne):
 
     solver = staticmethod(feature_sign_search)
     # Systems whose size changes from one Newton step to the next are solved by LAPACK, which returns arrays.
-    allocates: ClassVar = True
+    allocates = True
 
     def arrays(self, random: Generator) -> Named:
         """Add an array for the multipliers l (n,)."""

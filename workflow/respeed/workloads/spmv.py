@@ -27,11 +27,11 @@ class Spmv(Workload):
     rows: int
     nonzero: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     # The library allocates memory by itself, which a graph cannot keep.
-    allocates: ClassVar = True
-    one_thread: ClassVar = ("numpy",)
+    allocates = True
+    one_thread = ("numpy",)
     captured = False
     tests: ClassVar = {"rows": (64, 1811), "nonzero": (4, 7)}
 

@@ -37,8 +37,8 @@ class VectorSum(Workload):
     length: int
     threads: int = 0
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:
@@ -124,8 +124,8 @@ class MemoryCopy(Workload):
 
     length: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:
@@ -180,7 +180,7 @@ class Copies(MemoryCopy):
     direction: Literal["to", "from"]
     memory: Literal["pinned", "pageable"]
 
-    frameworks: ClassVar = ("torch", "numpy")
+    frameworks = ("torch", "numpy")
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
@@ -223,8 +223,8 @@ class SmallStep(Workload):
     count: int
     how: Literal["waited", "queued", "graph", "spread"]
 
-    precisions: ClassVar = ("fp32",)
-    products: ClassVar = False
+    precisions = ("fp32",)
+    products = False
     tests: ClassVar = {"count": (2, 61)}
 
     @property
