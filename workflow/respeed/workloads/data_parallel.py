@@ -1,8 +1,9 @@
 """Synchronous data-parallel training: each copy of a net learns from its part of every mini-batch."""
 
 import hashlib
+from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -38,9 +39,10 @@ class _Replicated(Workload):
 
     def part(self) -> "_Part":
         """Return the workload of one replica; all have equally many examples."""
-        given = asdict(self)
-        count = given.pop("replicas")
-        return self.part_class(**{**given, "batch": self.batch // count})
+        parameters = asdict(self)
+        del parameters["replicas"]
+        parameters["batch"] //= self.replicas
+        return self.part_class(**parameters)
 
     def arrays(self, random: Generator) -> Named:
         """Draw a seed: replicas draw the rest themselves."""
@@ -50,7 +52,8 @@ class _Replicated(Workload):
         """Have every replica build its program; before, run a tiny one, as the first step loads libraries, slowly."""
         smoke = {name: value for name, (value, _) in self.tests.items()}
         tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
-        a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
+        seed = int(a.seed[0])
+        a.replicas = Replicas(self.replicas, row)
         a.helpers = a.replicas.pids
         a.replicas.ask("build", tiny.part(), seed)
         a.replicas.ask("step", seed)
@@ -62,14 +65,16 @@ class _Replicated(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every replica: layers with float64, gradients with the mean of all, parameters with the first's."""
-        every: list[tuple[int, Pairs]] = seen.replicas.ask("check")
-        found: dict[str, list[Any]] = {}
-        for rank, (_, pairs) in enumerate(every):
-            for what, pair in pairs.items():
-                if not rank or "running" not in what:  # each step begins with the statistics of the first replica
-                    found.setdefault(what, []).append(pair[0])
-        errors = {what: (np.concatenate(some), np.zeros(1), 1.0) for what, some in found.items()}
-        return {"inputs": (np.array([seed for seed, _ in every]), given.seed), **errors}
+        answers: list[tuple[int, Pairs]] = seen.replicas.ask("check")
+        errors = defaultdict(list)
+        for rank, (_, pairs) in enumerate(answers):
+            for name, pair in pairs.items():
+                if rank == 0 or "running" not in name:  # each step begins with the statistics of the first replica
+                    errors[name].append(pair[0])
+        return {
+            "inputs": (np.array([seed for seed, _ in answers]), given.seed),
+            **{name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()},
+        }
 
     def flops(self) -> float:
         """Count the FLOP of all replicas."""
@@ -103,8 +108,9 @@ class _Part(_Net):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare as `_Net` does, and the parameters with the first replica's, which must be equal to the last bit."""
-        mine = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in seen.parameters)).digest()
-        unlike = np.array([float(mine != of_all(mine)[0])])
+        arrays = (parameter.detach().cpu().numpy() for parameter in seen.parameters)
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+        unlike = np.array([float(digest != of_all(digest)[0])])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
 
 
@@ -120,8 +126,8 @@ class _Layers(_Part):
 
         from respeed.workloads._nets import Tanh
 
-        V, H, C = self.visible, self.hidden, self.classes
-        return nn.Sequential(nn.Linear(V, H), Tanh(), nn.Linear(H, C)).to("meta")
+        hidden = nn.Linear(self.visible, self.hidden)
+        return nn.Sequential(hidden, Tanh(), nn.Linear(self.hidden, self.classes)).to("meta")
 
     @property
     def example(self) -> Example:
@@ -161,9 +167,8 @@ class DataParallel(_Replicated):
 
     def memory_bytes(self) -> float:
         """Count parameters and changes of every replica, and all mini-batches, units and errors."""
-        V, H, C = self.visible, self.hidden, self.classes
-        numbers = 2 * self.replicas * self.part().counts.parameters + self.batch * (BATCHES * V + 2 * H + 2 * C)
-        return 4.0 * numbers
+        examples = self.batch * (BATCHES * self.visible + 2 * self.hidden + 2 * self.classes)
+        return 4.0 * (2 * self.replicas * self.part().counts.parameters + examples)
 
 
 @dataclass(frozen=True, kw_only=True)
