@@ -18,8 +18,9 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.random import Generator
@@ -168,6 +169,12 @@ class Workload:
     def memory_bytes(self) -> float:
         """Count the bytes that the program keeps on the device in fp32: by default the bytes of all arrays."""
         return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def workload(cls: type[Item]) -> type[Item]:
+    """Make a class a frozen dataclass, whose fields, the parameters of a case, are given by name."""
+    return dataclass(frozen=True, kw_only=True)(cls)
 
 
 @functools.cache

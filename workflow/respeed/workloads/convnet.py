@@ -2,7 +2,7 @@
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, softmax_error
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SPARE = 0.5
 Example = tuple[tuple[int, ...], float, float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Net(Workload):
     """Train a net of `torch.nn` modules as PyTorch's users do; a subclass makes the net.
 
@@ -235,11 +235,11 @@ class _Net(Workload):
 
 
 @cache
-def _count(workload: _Net) -> "Counts":
+def _count(net: _Net) -> "Counts":
     """Return a net's counts, which take a second: they are made once, for mini-batches of all sizes."""
     from respeed.workloads._nets import count
 
-    return count(workload.net, workload.example[0])
+    return count(net.net, net.example[0])
 
 
 def _start(random: Generator, name: str, shape: tuple[int, ...]) -> Drawn:
@@ -250,7 +250,7 @@ def _start(random: Generator, name: str, shape: tuple[int, ...]) -> Drawn:
     return Drawn(random, shape, 0.5, 1.5) if name.endswith("weight") else Drawn(random, shape, -0.1, 0.1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Convnet(_Net):
     """Train a convolutional net, or only compute its gradients, by torch's automatic differentiation.
 

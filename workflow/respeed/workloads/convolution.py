@@ -1,17 +1,16 @@
 """Filters of images, as in image processing: one channel, one small filter."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.ndimage import correlate
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Convolution(Workload):
     """Filter an image: out_ij = sum over |p|, |q| <= r of weights_pq image_(i+p)(j+q), with 0 outside the image.
 

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads._replicas import Replicas, of_all
 from respeed.workloads.convnet import BATCHES, Convnet, Example, _Net
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Replicated(Workload):
     """Train a net by gradient descent on mini-batches that are split over replicas, as torch's users do.
 
@@ -89,7 +89,7 @@ class _Replicated(Workload):
         return self.part().memory_bytes()
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Part(_Net):
     """Train the net of one replica, by the mean of all replicas' gradients."""
 
@@ -114,7 +114,7 @@ class _Part(_Net):
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Layers(_Part):
     """Train a net of one hidden layer of tanh units."""
 
@@ -135,7 +135,7 @@ class _Layers(_Part):
         return (self.visible,), 0.0, 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class DataParallel(_Replicated):
     """Train replicas of a multi-layer perceptron: softmax(tanh(x W1 + b1) W2 + b2).
 
@@ -171,12 +171,12 @@ class DataParallel(_Replicated):
         return 4.0 * (2 * self.replicas * self.part().counts.parameters + examples)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _ConvnetPart(_Part, Convnet):
     """Train a convolutional net on a part of every mini-batch."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class ConvnetReplicas(_Replicated):
     """Train replicas of a convolutional net.
 

@@ -1,17 +1,16 @@
 """Fourier transforms of many complex signals, by each framework's own library."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 from scipy.fft import fft
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Fft(Workload):
     """Transform B complex signals of N samples: y_bk = sum over n of x_bn exp(-2 pi i k n / N), k = 0 ... N - 1.
 

@@ -1,7 +1,6 @@
 """Matrix products: dense, repeated, and only those of an RBM's step; and the inverse of a matrix."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +11,7 @@ from scipy.linalg import get_lapack_funcs
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import copy
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
@@ -30,7 +29,7 @@ from respeed.workloads.arrays import (
 STRENGTH = 4.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Matmul(Workload):
     """Multiply two matrices, C <- alpha A B + beta C; A (m, k), B (k, n), C (m, n).
 
@@ -129,7 +128,7 @@ class Matmul(Workload):
         return 4.0 * (self.m * self.k + self.k * self.n + (2 if self.beta else 1) * self.m * self.n)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RepeatedProduct(Workload):
     """Multiply the same two square matrices `times` times, C <- A B, as a control of the timing.
 
@@ -185,7 +184,7 @@ class RepeatedProduct(Workload):
         return self.times * self.product.traffic_bytes()
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Cd1Products(Workload):
     """Do only the matrix products of one CD-1 mini-batch: the least work of a step of `rbm` or `patches`.
 
@@ -300,7 +299,7 @@ class Cd1Products(Workload):
         return 4.0 * self.patches * (4 * V * H + 5 * self.batch * (V + H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Inverse(Workload):
     """Invert a matrix, X = A^-1 (n, n), by LU factors with pivoting.
 

@@ -3,7 +3,6 @@
 `SoftmaxCost` computes only cost and gradient of softmax regression, over a full training set, as an optimiser needs.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +13,7 @@ from scipy.special import expit as sigmoid
 from respeed.kernels import layers as passes
 from respeed.kernels.blas import gemm
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
@@ -40,7 +39,7 @@ _FUNCTIONS: dict[str, Any] = {"tanh": np.tanh, "sigmoid": sigmoid}
 _SLOPES: dict[str, Any] = {"tanh": lambda a: 1 - a**2, "sigmoid": lambda a: a * (1 - a)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SoftmaxRegression(Workload):
     """Train softmax regression by stochastic gradient descent: `Mlp` without hidden layers.
 
@@ -249,7 +248,7 @@ class SoftmaxRegression(Workload):
         return 4.0 * (3 * first + 4 * sum(others) + self.batch * units)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Mlp(SoftmaxRegression):
     """Train a multi-layer perceptron for classification by stochastic gradient descent on mini-batches.
 
@@ -293,7 +292,7 @@ class Mlp(SoftmaxRegression):
         return "costs" if self.cost else ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SoftmaxCost(Workload):
     """Compute cost and gradient of softmax regression over a full training set, mini-batch by mini-batch.
 

@@ -1,14 +1,13 @@
 """Option prices by Monte Carlo: random draws, a function of each draw, and means."""
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtri
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Draws, Zeros
 
 # Interest and volatility of a share of price 1, over the year until the option ends.
@@ -16,7 +15,7 @@ RATE, VOLATILITY = 0.02, 0.2
 DRIFT = RATE - VOLATILITY**2 / 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class MonteCarlo(Workload):
     """Price European calls on shares that follow a geometric Brownian motion, by a mean over paths.
 

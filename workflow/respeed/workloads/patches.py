@@ -1,7 +1,6 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +12,7 @@ from scipy.special import expit as sigmoid
 from respeed.errors import NotMeasurable
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_sigmoid, add_sigmoid_sample
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
@@ -33,7 +32,7 @@ BATCHES = 2
 Place = tuple[slice, slice]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Patches(Workload):
     """Train an RBM over overlapping patches by contrastive divergence with one Gibbs step (CD-1).
 

@@ -12,7 +12,6 @@ Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -20,12 +19,12 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload, workload
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Pretraining(Workload):
     """Pretrain by any kind of learner, then fine-tune."""
 
@@ -147,7 +146,7 @@ class _Pretraining(Workload):
         return float(sum(weight * count for weight, count in zip(self.parts().values(), counts, strict=True)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Dbn(_Pretraining):
     """Pretrain each layer of a deep belief network as an `Rbm` by CD-1, then fine-tune all layers with labels.
 
@@ -171,7 +170,7 @@ class Dbn(_Pretraining):
         return Rbm(**sizes)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Sda(_Pretraining):
     """Pretrain each layer of a deep net as a denoising `Autoencoder`, then fine-tune all layers with labels.
 

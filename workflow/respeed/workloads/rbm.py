@@ -3,7 +3,6 @@
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.special import expit as sigmoid
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_bias, add_sigmoid, add_sigmoid_sample, mask, sigmoid_error, times_sigmoid_slope
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
@@ -37,7 +36,7 @@ def hidden_units(x: np.ndarray, given: Arrays) -> np.ndarray:
     return np.asarray(sigmoid(times(np.asarray(x, np.float64), given.W) + given.c))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Layer(Workload):
     """A layer that learns, with arrays named as in its equations: W (V, H), b (V,), c (H,), x (B, V).
 
@@ -88,7 +87,7 @@ class _Layer(Workload):
         return 10.0 * self.batch * self.visible * self.hidden
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Rbm(_Layer):
     """Train a binary restricted Boltzmann machine by contrastive divergence with one Gibbs step (CD-1).
 
@@ -217,7 +216,7 @@ class Rbm(_Layer):
         return 4.0 * (5 * V * H + self.batch * (6 * V + 12 * H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RbmPcd(Rbm):
     """Train a binary restricted Boltzmann machine by persistent contrastive divergence (PCD-k).
 
@@ -351,7 +350,7 @@ class RbmPcd(Rbm):
         return 4.0 * ((3 + 2 * k) * V * H + self.batch * (4 * V + 4 * H + k * 3 * (V + H)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RbmUp(Workload):
     """Compute a mini-batch's hidden probabilities, which a layer of a deep belief network hands to the next layer.
 
@@ -415,7 +414,7 @@ class RbmUp(Workload):
         return 4.0 * (V * H + self.batch * (V + H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Autoencoder(_Layer):
     """Train a denoising autoencoder with tied weights by stochastic gradient descent on the cross-entropy.
 

@@ -1,17 +1,16 @@
 """SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
 from respeed.kernels.layers import add_scaled
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Saxpy(Workload):
     """Compute y <- alpha x + y, vectors of `length` elements. y grows until alpha x is less than its last digit."""
 

@@ -1,15 +1,13 @@
 """Sorting of numbers: only comparisons, exchanges and memory access."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Sort(Workload):
     """Sort numbers in ascending order into another array; the given array does not change.
 

@@ -11,7 +11,6 @@ fixed. The algorithms work on the matrix products X B^T and G = B B^T, and then 
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -32,7 +31,7 @@ from respeed.kernels.sparse import (
     line_search,
     make_workspaces,
 )
-from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload, workload
 from respeed.workloads.arrays import Zeros, checked_rows, product
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
 NEGLIGIBLE = 1e-3
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _SparseCoding(Workload):
     """The problem, its data, and the check of every algorithm's result.
 
@@ -212,7 +211,7 @@ class _Operations(NamedTuple):
     take: Callable[..., Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseParallel(_SparseCoding):
     """Sparse coding as on the paper's GPU: all examples and all coefficients of a batch at once.
 
@@ -411,7 +410,7 @@ def _torch_line_search(
     torch.gt(taken[:, 0], 0, out=active)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparsePublished(SparseParallel):
     """Sparse coding as the program of the paper's authors does it, with faster matrix products.
 
@@ -479,7 +478,7 @@ class SparsePublished(SparseParallel):
 # The algorithms that take one example after another.
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _OneByOne(_SparseCoding):
     """Sparse coding where each thread solves for the coefficients of one example after another."""
 
@@ -508,7 +507,7 @@ FLOOR = 1e-5
 RIDGE = 1e-5
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseFeatureSign(_OneByOne):
     """Sparse coding as on the paper's CPU: feature-sign search, and the Lagrange dual for the bases.
 
@@ -595,7 +594,7 @@ SWEEPS = 2
 BLOCK = 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseDescent(_OneByOne):
     """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
 

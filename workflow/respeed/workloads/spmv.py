@@ -1,14 +1,13 @@
 """Products of a sparse matrix, stored row after row (CSR): with a vector, and with a dense matrix."""
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.sparse import csr_array
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros, applied, random_vectors
 
 
@@ -39,7 +38,7 @@ class _Sparse(Workload):
         del a.starts, a.columns
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Spmv(_Sparse):
     """Multiply a square sparse matrix and a vector, y <- A x; A (n, n).
 
@@ -104,7 +103,7 @@ class Spmv(_Sparse):
         return 8.0 * self.rows * self.nonzero + 4.0 * (3 * self.rows + 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseMatmul(_Sparse):
     """Multiply a sparse matrix by a dense one, C <- A B, by torch's library: MKL, cuSPARSE or rocSPARSE.
 

@@ -4,7 +4,6 @@ They time the memory; if there are few elements, they time the cost of calling a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,14 +12,14 @@ from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
-from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros, chunks
 
 # Elements that a small step spreads over threads: some for each thread, but almost no work.
 SPREAD = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class VectorSum(Workload):
     """Add two vectors, z = x + y: the smallest data-parallel program.
 
@@ -70,7 +69,7 @@ class VectorSum(Workload):
         return 12.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class VectorSumCopied(VectorSum):
     """Add two vectors of the host's memory: copy them to the device, add them there, and copy the sum back.
 
@@ -110,7 +109,7 @@ class VectorSumCopied(VectorSum):
         row.sync()
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class MemoryCopy(Workload):
     """Copy a vector within the device's memory (on a CPU, the host's), on all threads.
 
@@ -163,7 +162,7 @@ class MemoryCopy(Workload):
         return 8.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Copies(MemoryCopy):
     """Copy a vector between the host's memory and the device's.
 
@@ -203,7 +202,7 @@ class Copies(MemoryCopy):
         return 4.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SmallStep(Workload):
     """Compute x <- 1 / (1 + exp(-x)) for several small arrays x, one after another.
 
