@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,8 +117,7 @@ def make(name: str, device: str = "cpu", precision: str = "fp32", *, threads: in
 
 def build(made: Backend, case: Case, seed: int = 5) -> Any:
     """Return the case as a program."""
-    profile = SimpleNamespace(architecture="single-cpu", device=str(made.device))
-    return made.build(make_workload(case).on_row(profile), seed)
+    return made.build(make_workload(case).on_row("single-cpu", str(made.device)), seed)
 
 
 def steps(program: Any, count: int) -> Any:

@@ -259,7 +259,7 @@ def _measure(order: Order, asked: Asked, workload: Workload, bench: Bench, facts
     Raises WrongResult if a check fails, or if steps ran on too many threads.
     """
     backend = bench.backend
-    workload = workload.on_row(order.profile)
+    workload = workload.on_row(order.profile.architecture, order.profile.device)
     if not workload.is_outside:
         _rehearse(asked, bench)
     backend.why_plain()  # forgets the reasons of programs before this one

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.random import Generator
@@ -136,8 +136,8 @@ class Workload:
     # The threads that a step uses, of those that the row has; all if 0.
     threads: int = 0
 
-    def on_row(self, profile: Any) -> "Workload":
-        """Return the workload as rows of this hardware profile run it."""
+    def on_row(self, architecture: str, device: str) -> "Workload":
+        """Return the workload as rows of this architecture and device run it."""
         return self
 
     def arrays(self, random: Generator) -> Named:
@@ -183,16 +183,14 @@ def find_workload(name: str) -> type[Workload]:
     begin = f"\nclass {class_name(name)}("
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
         if begin in path.read_text(encoding="utf-8"):
-            found: type[Workload] = getattr(importlib.import_module(f"respeed.workloads.{path.stem}"), class_name(name))
-            return found
+            module = importlib.import_module(f"respeed.workloads.{path.stem}")
+            return cast(type[Workload], getattr(module, class_name(name)))
     raise KeyError(name)
 
 
 def make_workload(case: Case) -> Workload:
     """Return the workload of a case; NotMeasurable if its parameters do not fit together."""
-    found: Any = find_workload(case.workload)
-    made: Workload = found(**case.parameters)
-    return made
+    return find_workload(case.workload)(**case.parameters)
 
 
 def print_counts() -> None:
@@ -202,9 +200,9 @@ def print_counts() -> None:
     cannot be made, both its counts are NaN.
     """
     counts = []
-    for workload, parameters in json.load(sys.stdin):
+    for name, parameters in json.load(sys.stdin):
         counts.append((math.nan, math.nan))
         with contextlib.suppress(Exception):
-            made = make_workload(Case("", workload, parameters))
+            made = make_workload(Case("", name, parameters))
             counts[-1] = made.flops() or math.nan, made.traffic_bytes() or math.nan
     print(json.dumps(counts))

@@ -35,7 +35,8 @@ class Convolution(Workload):
 
     def arrays(self, random: Generator) -> Named:
         """Draw image and filter from [-1, 1)."""
-        shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
+        shape = (self.batch // self.width, self.width)
+        side = 2 * self.radius + 1
         return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -50,7 +51,8 @@ class Convolution(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every pixel."""
-        image, weights = (np.asarray(one, np.float64) for one in (given.image, given.weights))
+        image = np.asarray(given.image, np.float64)
+        weights = np.asarray(given.weights, np.float64)
         return {"out": (seen.out, correlate(image, weights, mode="constant"))}
 
     def flops(self) -> float:

@@ -38,7 +38,8 @@ class Fft(Workload):
         """View x and y as complex numbers."""
         import torch
 
-        a.signals, a.spectra = torch.view_as_complex(a.x), torch.view_as_complex(a.y)
+        a.signals = torch.view_as_complex(a.x)
+        a.spectra = torch.view_as_complex(a.y)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Transform by torch's library: MKL, cuFFT or rocFFT."""
@@ -48,7 +49,8 @@ class Fft(Workload):
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
         """View x and y as complex numbers."""
-        a.signals, a.spectra = (one.view(np.result_type(one, 1j))[..., 0] for one in (a.x, a.y))
+        a.signals = a.x.view(np.result_type(a.x, 1j))[..., 0]
+        a.spectra = a.y.view(np.result_type(a.y, 1j))[..., 0]
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Transform by SciPy, which divides the signals among threads."""

@@ -11,7 +11,8 @@ from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, Draws, Zeros
 
 # Interest and volatility of a share of price 1, over the year until the option ends.
-RATE, VOLATILITY = 0.02, 0.2
+RATE = 0.02
+VOLATILITY = 0.2
 DRIFT = RATE - VOLATILITY**2 / 2
 
 
@@ -49,8 +50,12 @@ class MonteCarlo(Workload):
     def arrays(self, random: Generator) -> Named:
         """Draw strikes from [0.5, 1.5), around today's price of the share."""
         shape = self.options, self.batch // self.options
-        strikes = Drawn(random, (self.options,), 0.5, 1.5)
-        return {"strikes": strikes, "draws": Draws(*shape), "payoffs": Zeros(*shape), "prices": Zeros(self.options)}
+        return {
+            "strikes": Drawn(random, (self.options,), 0.5, 1.5),
+            "draws": Draws(*shape),
+            "payoffs": Zeros(*shape),
+            "prices": Zeros(self.options),
+        }
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Draw u and compute the prices, one operation after another, in place."""

@@ -4,7 +4,7 @@ They time the memory; if there are few elements, they time the cost of calling a
 """
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +14,9 @@ from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
 from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import Drawn, Zeros, chunks
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Elements that a small step spreads over threads: some for each thread, but almost no work.
 SPREAD = 4096
@@ -58,7 +61,7 @@ class VectorSum(Workload):
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every element of z."""
         pairs = zip(chunks(given.x), chunks(given.y), strict=True)
-        return {"z": _whole(seen.z, ((here, x + y) for (here, x), (_, y) in pairs))}
+        return {"z": _whole(seen.z, ((part, x + y) for (part, x), (_, y) in pairs))}
 
     def flops(self) -> float | None:
         """Count an addition for each element."""
@@ -91,8 +94,8 @@ class VectorSumCopied(VectorSum):
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Copy x, y and z to the host's memory, and keep the device's arrays for the copies of each step."""
         if row.device.type != "cpu":
-            a.there = a.x, a.y, a.z
-            a.x, a.y, a.z = (on_host(array, self.memory) for array in a.there)
+            a.on_device = a.x, a.y, a.z
+            a.x, a.y, a.z = (on_host(array, self.memory) for array in a.on_device)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Copy, add, copy back, and wait."""
@@ -101,7 +104,8 @@ class VectorSumCopied(VectorSum):
             return
         import torch
 
-        (x, y, z), pinned = a.there, self.memory == "pinned"
+        x, y, z = a.on_device
+        pinned = self.memory == "pinned"
         x.copy_(a.x, non_blocking=pinned)
         y.copy_(a.y, non_blocking=pinned)
         torch.add(x, y, out=z)
@@ -279,13 +283,13 @@ class SmallStep(Workload):
         return 2 * self.memory_bytes()
 
 
-def _whole(found: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
+def _whole(vector: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
     """Compare a vector of values in [0, 2) with another, chunk by chunk; only each chunk's largest error is kept."""
-    errors = np.array([np.abs(found[here] - values).max() for here, values in expected])
+    errors = np.array([np.abs(vector[part] - values).max() for part, values in expected])
     return errors, np.zeros(len(errors)), 1.0
 
 
-def on_host(array: Any, memory: str) -> Any:
+def on_host(array: "Tensor", memory: str) -> "Tensor":
     """Return a copy of a tensor in the host's memory; NotMeasurable if torch cannot pin memory for its device."""
     if memory == "pinned" and array.device.type != "cuda":
         raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
