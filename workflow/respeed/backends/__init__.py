@@ -57,7 +57,8 @@ class Backend(ABC):
     looser: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, precision: str, threads: int) -> None:
-        self.precision, self.threads = precision, threads
+        self.precision = precision
+        self.threads = threads
         # The type of arrays on the host: their own, or fp32 for low precisions, whose values fp32 holds exactly.
         self.host_dtype = np.dtype(f"f{number_bytes(precision)}")
         self.memory_factor = self.host_dtype.itemsize / 4
@@ -134,7 +135,9 @@ class Program:
     """
 
     def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
-        self.backend, self.workload, self.seed = backend, workload, seed
+        self.backend = backend
+        self.workload = workload
+        self.seed = seed
         self.framework = "program" if workload.is_outside else backend.framework
         if self.framework in workload.one_thread and backend.threads > 1:
             raise NotMeasurable(f"{self.framework} uses one thread for this: see the row of one core")
@@ -162,7 +165,8 @@ class Program:
         return self._items - 1 if is_graph and not self.workload.whole_pass else 0
 
     def _make_arrays(self) -> Arrays:
-        workload, arrays = self.workload, Arrays()
+        workload = self.workload
+        arrays = Arrays()
         for name, values in self.inputs.items():
             exact = name in workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))
@@ -177,7 +181,9 @@ class Program:
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
-        workload, backend, framework = self.workload, self.backend, self.framework
+        workload = self.workload
+        backend = self.backend
+        framework = self.framework
         steps: dict[str, Step] = {}
         if several := getattr(workload, f"steps_{framework}", None):
             steps = several(view, backend)
@@ -195,7 +201,8 @@ class Program:
 
     def _do(self, part: str) -> None:
         """Run a part of the next step; after the last part, also do the work that comes between two steps."""
-        workload, place = self.workload, self.count % self._items
+        workload = self.workload
+        place = self.count % self._items
         self._steps[place][part]()
         if part != self._last:
             return
@@ -248,7 +255,8 @@ class Program:
 
     def check(self) -> Pairs:
         """Pair the results of the last step with the reference results that the workload computes."""
-        given, item = self._given.copy(), (self.count - 1) % self._items
+        given = self._given.copy()
+        item = (self.count - 1) % self._items
         for name in self.workload.cycled:
             given[name] = given[name][item]
         seen: Any = _Seen(self.backend, self._views[item])
@@ -260,7 +268,8 @@ class _Seen:
     """The arrays of a view, each copied to the host when it is read."""
 
     def __init__(self, backend: Backend, view: Arrays) -> None:
-        self._host, self._view = backend.host, view
+        self._host = backend.host
+        self._view = view
 
     def __getattr__(self, name: str) -> Any:
         return self._host(getattr(self._view, name))

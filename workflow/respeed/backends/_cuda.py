@@ -19,7 +19,9 @@ class Graphs:
     """
 
     def __init__(self, device: torch.device, dtype: torch.dtype, random: torch.Generator) -> None:
-        self._device, self._random, self._stream = device, random, torch.cuda.Stream(device)
+        self._device = device
+        self._random = random
+        self._stream = torch.cuda.Stream(device)
         self._wanted = True
         self._troubles: dict[str, None] = {}
         self.workspace_bytes = warm_up_products(self._stream, dtype)
@@ -101,7 +103,8 @@ class Graphs:
     @contextmanager
     def none(self) -> Iterator[None]:
         """Within this context, make no graphs: launch steps operation by operation."""
-        before, self._wanted = self._wanted, False
+        before = self._wanted
+        self._wanted = False
         try:
             yield
         finally:

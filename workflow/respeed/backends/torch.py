@@ -41,7 +41,8 @@ FAILED_SECONDS = 12 * 3600.0
 # For the gradient of a 5x5 kernel cuDNN has Winograd's algorithm on 13x13 numbers, F(5x5, 9x9). In fp32, on an H200 by
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
-BY_WINOGRAD, WINOGRAD_ERROR = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes"), 6e-3
+BY_WINOGRAD = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes")
+WINOGRAD_ERROR = 6e-3
 # The matrix products of steps.
 PRODUCTS = {torch.mm, torch.addmm, torch.bmm, torch.baddbmm, torch.matmul, Tensor.matmul, Tensor.__matmul__}
 # The types of arrays, where these are not fp32.
@@ -223,7 +224,8 @@ class OnAccelerator(Torch):
 
     def bytes_free(self) -> float:
         """Return how many bytes of the device's memory are free for arrays."""
-        device, of = self.device, self._of
+        device = self.device
+        of = self._of
         if device.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
         try:
@@ -316,7 +318,8 @@ class OnCuda(OnAccelerator):
 
     def describe(self) -> Facts:
         """Return the facts about torch on a GPU for a record, such as whether Triton's kernels and graphs are used."""
-        properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
+        properties = torch.cuda.get_device_properties(self.device)
+        cuda = torch.version.cuda
         return {
             **super().describe(),
             "library": f"cuBLAS (CUDA {cuda})" if cuda else f"hipBLAS ({torch.version.hip})",
@@ -344,7 +347,8 @@ def missing(kind: str, index: int | None) -> str | None:
 
 def why_not(kind: str, precision: str) -> str | None:
     """Return why torch cannot compute in the precision on the current device of the kind; None if it can."""
-    of, has = getattr(torch, kind), True
+    of = getattr(torch, kind)
+    has = True
     # Whether AMD's libraries use TF32 depends on their own environment: the row could be fp32 under another name.
     if precision == "tf32" and (kind != "cuda" or torch.version.hip or not of.is_tf32_supported()):
         return "TF32 needs an NVIDIA GPU of 2020 or later"

@@ -21,7 +21,8 @@ from respeed import kernels
 # Whether all BLAS functions take sizes as 32-bit integers, as this file passes them. They do in all wheels; another
 # build of SciPy may take int64_t.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
-_N, _T = np.int8(ord("N")), np.int8(ord("T"))
+_N = np.int8(ord("N"))
+_T = np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: the places of arguments that are addresses already.
 # Fortran takes all arguments by address.
 _ARRAYS = {6, 8, 11}
@@ -105,7 +106,8 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta
     if kernels.AT_MARK:
         kernels.AT_MARK()
     product, address, times_vector = _PRODUCTS[out.dtype]
-    transpose_a, transpose_b = not a.flags.c_contiguous, not b.flags.c_contiguous
+    transpose_a = not a.flags.c_contiguous
+    transpose_b = not b.flags.c_contiguous
     if len(out) == 1 and len(a) == 1 and not transpose_b:
         # The matrix product would take up to eight times as long for one row: it first copies all of b into a layout
         # for many rows.

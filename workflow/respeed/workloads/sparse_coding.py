@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 # The patches and bases are the same in every round: the penalty was found on them.
 DATA_SEED = 2009
 # The share of nonzero coefficients may be off by 0.2 points, or by 12 coefficients where there are few.
-SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
+SHARE_MARGIN = 0.002
+COUNT_MARGIN = 12
 # A coefficient below this share of the penalty counts as zero: an algorithm of partial steps may leave a small
 # remainder of a coefficient that goes to zero.
 NEGLIGIBLE = 1e-3
@@ -382,22 +383,22 @@ def _on_memory_of(compiled: Callable[..., None]) -> Callable[..., None]:
 
 
 def _torch_coordinate_step(
-    out: "Tensor", correlations: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, active: "Tensor"
+    out: "Tensor", remaining: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, active: "Tensor"
 ) -> None:
     import torch
 
-    torch.addcmul(correlations, s, diagonal, out=out)
+    torch.addcmul(remaining, s, diagonal, out=out)
     torch.ops.aten.softshrink.out(out, penalty, out=out)
     out.div_(diagonal).sub_(s).mul_(active[:, None])
 
 
 def _torch_line_search(
-    s: "Tensor", correlations: "Tensor", objective: "Tensor", active: "Tensor", direction: "Tensor", moved: "Tensor",
+    s: "Tensor", remaining: "Tensor", objective: "Tensor", active: "Tensor", direction: "Tensor", moved: "Tensor",
     penalty: float, lengths: "Tensor", of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     import torch
 
-    slope = (correlations * direction).sum(1, keepdim=True)  # (m, 1)
+    slope = (remaining * direction).sum(1, keepdim=True)  # (m, 1)
     curve = (moved * direction).sum(1, keepdim=True)
     norm = torch.linalg.vector_norm(s, 1, 1, keepdim=True)
     after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
@@ -405,7 +406,7 @@ def _torch_line_search(
     lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (active[:, None] > 0)
     taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first length that lowers is the largest; or 0
     s.addcmul_(direction, taken)
-    correlations.addcmul_(moved, taken, value=-1.0)
+    remaining.addcmul_(moved, taken, value=-1.0)
     objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
     torch.gt(taken[:, 0], 0, out=active)
 
