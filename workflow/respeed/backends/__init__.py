@@ -10,11 +10,11 @@ import importlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from types import MappingProxyType
-from typing import Any, ClassVar
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -275,13 +275,23 @@ class _Seen:
         return self._host(getattr(self._view, name))
 
 
+@contextmanager
+def set_within(owner: object, name: str, value: object) -> Iterator[None]:
+    """Set an attribute of a module or an object within this context."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
     """Import the backend `name` and set it up; raise NotMeasurable if its package or device is missing."""
-    made: Backend = _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed)
-    return made
+    return cast(Backend, _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed))
 
 
-def _load(name: str) -> Any:
+def _load(name: str) -> ModuleType:
     """Import the module of a backend; raise NotMeasurable if a package that it needs is not installed."""
     try:
         return importlib.import_module(f"respeed.backends.{name}")
@@ -308,20 +318,23 @@ def try_device(backend: str, device: str) -> Facts:
         or was wrong, and some precision works.
     """
     module = _load(backend)
-    square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
-    reasons: dict[str, str | None] = {}
-    for precision in module.PRECISIONS:
-        try:
-            made = module.Backend(device=device, precision=precision, threads=1, seed=0)
-            factor = made.array(square)
-            is_right = np.array_equal(made.host(factor @ factor + 1), square @ square + 1)
-            reasons[precision] = None if is_right else f"{SMALL_PRODUCT} is wrong"
-        except NotMeasurable as reason:
-            reasons[precision] = str(reason)
-        except Exception as error:  # of the device, its driver or its libraries
-            reasons[precision] = f"{SMALL_PRODUCT} fails: {first_line(first_cause(error))}"
+    reasons = {precision: _why_not(module, device, precision) for precision in module.PRECISIONS}
     failed = any(reason and reason.startswith(SMALL_PRODUCT) for reason in reasons.values())
     return {"reasons": reasons, "lasting": not failed and None in reasons.values()}
+
+
+def _why_not(module: ModuleType, device: str, precision: str) -> str | None:
+    """Return why a backend's module cannot compute in a precision on a device; None if it can."""
+    square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
+    try:
+        backend = module.Backend(device=device, precision=precision, threads=1, seed=0)
+        factor = backend.array(square)
+        is_right = np.array_equal(backend.host(factor @ factor + 1), square @ square + 1)
+    except NotMeasurable as reason:
+        return str(reason)
+    except Exception as error:  # of the device, its driver or its libraries
+        return f"{SMALL_PRODUCT} fails: {first_line(first_cause(error))}"
+    return None if is_right else f"{SMALL_PRODUCT} is wrong"
 
 
 def first_cause(error: BaseException) -> BaseException:

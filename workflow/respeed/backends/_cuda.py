@@ -2,11 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from respeed.backends import Step, first_cause
+from respeed.backends import Step, first_cause, set_within
 from respeed.errors import NotMeasurable
 from respeed.text import first_line
 
@@ -100,15 +100,9 @@ class Graphs:
         self._troubles.clear()
         return reasons or None
 
-    @contextmanager
-    def none(self) -> Iterator[None]:
+    def none(self) -> AbstractContextManager[None]:
         """Within this context, make no graphs: launch steps operation by operation."""
-        before = self._wanted
-        self._wanted = False
-        try:
-            yield
-        finally:
-            self._wanted = before
+        return set_within(self, "_wanted", False)
 
     def bytes_kept(self) -> int:
         """Return how many bytes of the graphs' memory are reserved but hold no array."""

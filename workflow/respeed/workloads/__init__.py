@@ -7,7 +7,7 @@ have, in float64; and the counts. The harness does the rest: device, precision, 
 checking. A row, which is a framework on a device, runs every workload that has a method of the framework's name:
 ``torch``, ``numpy`` (with SciPy's BLAS) or ``jax``.
 
-Files are parsed before they are imported, so that a broken file affects only itself. The parser reads `tests`,
+Files are parsed before they are imported, so that a broken file affects only itself. The parser reads
 `frameworks`, `precisions`, `products` and `allocates`, which must be literals.
 """
 
@@ -96,10 +96,6 @@ class Workload:
     once, such as a module, and may put it into `a`.
     """
 
-    # Parameters that the tests do not set as usual (tests/conformance/programs.py), by name: the value in the case
-    # "smoke" (tiny), and the value in "odd" (no round sizes, above 160 a side, so that an array which a step allocates
-    # is seen).
-    tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
     # left them.
     learned: Names = ()

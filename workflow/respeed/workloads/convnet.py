@@ -4,7 +4,7 @@ import math
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -288,10 +288,6 @@ class Convnet(_Net):
     gradients: Literal["parameters", "parameters-and-images"]
 
     precisions = ("fp32", "tf32", "fp64")
-    tests: ClassVar = {
-        "network": ("lenet-pooled", "resnet50"), "width": (1.0, 0.07), "batch": (20, 5), "side": (28, 53),
-        "classes": (10, 7), "update": ("sgd", "none"), "learning_rate": (0.1, 0.0),
-    }  # fmt: skip
 
     def make(self) -> "nn.Module":
         """Return the net `network`, with `width` times the published channels."""

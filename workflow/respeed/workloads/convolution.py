@@ -1,7 +1,5 @@
 """Filters of images, as in image processing: one channel, one small filter."""
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.random import Generator
 from scipy.ndimage import correlate
@@ -31,7 +29,6 @@ class Convolution(Workload):
     precisions = ("fp32", "tf32", "fp64")
     allocates = True
     one_thread = ("numpy",)
-    tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw image and filter from [-1, 1)."""

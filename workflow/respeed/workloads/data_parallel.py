@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import defaultdict
-from dataclasses import asdict
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -36,6 +37,8 @@ class _Replicated(Workload):
 
     # The workload of a replica.
     part_class: ClassVar["type[_Part]"]
+    # Parameters of a tiny program.
+    tiny: ClassVar[Mapping[str, Any]]
 
     def part(self) -> "_Part":
         """Return the workload of one replica; all have equally many examples."""
@@ -50,8 +53,7 @@ class _Replicated(Workload):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Have every replica build its program; before, run a tiny one, as the first step loads libraries, slowly."""
-        smoke = {name: value for name, (value, _) in self.tests.items()}
-        tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
+        tiny = replace(self, batch=4 * self.replicas, **self.tiny)
         seed = int(a.seed[0])
         a.replicas = Replicas(self.replicas, row)
         a.helpers = a.replicas.pids
@@ -155,11 +157,8 @@ class DataParallel(_Replicated):
     classes: int
 
     part_class = _Layers
+    tiny: ClassVar = {"visible": 64, "hidden": 32}
     precisions = ("fp32", "fp64")
-    tests: ClassVar = {
-        "visible": (64, 53), "hidden": (32, 37), "classes": (10, 7), "batch": (24, 31), "learning_rate": (0.5, 0.5),
-        "replicas": (1, 1),
-    }  # fmt: skip
 
     def traffic_bytes(self) -> float:
         """Count a read and a write of every replica's parameters and changes, and two reads of the examples."""
@@ -198,9 +197,5 @@ class ConvnetReplicas(_Replicated):
     gradients: Literal["parameters"]
 
     part_class = _ConvnetPart
+    tiny: ClassVar = {"network": "alexnet", "width": 0.1, "side": 67}
     precisions = ("fp32", "fp64")
-    tests: ClassVar = {
-        "network": ("alexnet", "resnet50"), "width": (0.1, 0.07), "batch": (4, 5), "side": (67, 53),
-        "classes": (10, 7), "update": ("sgd", "sgd"), "learning_rate": (1e-5, 0.1),
-        "gradients": ("parameters", "parameters"), "replicas": (1, 1),
-    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -150,7 +150,6 @@ class RepeatedProduct(Workload):
     run: Literal["first", "again"] = "first"
 
     together = True
-    tests: ClassVar = {"times": (2, 3)}
 
     @cached_property
     def product(self) -> Matmul:
@@ -211,7 +210,6 @@ class Cd1Products(Workload):
     together = True
     # [X; Z]: a step writes Z into the rows after X.
     state = ("v",)
-    tests: ClassVar = {"patches": (2, 3)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""

@@ -4,7 +4,7 @@
 """
 
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -284,8 +284,6 @@ class Mlp(SoftmaxRegression):
     activation: Literal["tanh", "sigmoid"]
     cost: Literal["", "read"] = ""
 
-    tests: ClassVar = {"layers": (1, 3), "weight_decay": (0.0, 0.1)}
-
     @property
     def read(self) -> str:  # type: ignore[override]
         """Return the name of the array that the host reads after each step, or ""."""
@@ -318,7 +316,6 @@ class SoftmaxCost(Workload):
     together = True
     # Sums over all examples: in fp32 however low the precision is.
     learned = ("cost", "dW", "db")
-    tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and uniform labels."""

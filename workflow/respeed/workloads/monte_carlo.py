@@ -1,7 +1,6 @@
 """Option prices by Monte Carlo: random draws, a function of each draw, and means."""
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -45,7 +44,6 @@ class MonteCarlo(Workload):
 
     precisions = ("fp32", "fp64")
     products = False
-    tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw strikes from [0.5, 1.5), around today's price of the share."""

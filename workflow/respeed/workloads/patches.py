@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import product
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -73,7 +73,6 @@ class Patches(Workload):
     cycled = ("x",)
     # A step cuts out the pixels of a patch anew.
     allocates = True
-    tests: ClassVar = {"side": (16, 33), "patch": (8, 9), "stride": (4, 3), "hidden": (8, 7), "batch": (8, 11)}
 
     def __post_init__(self) -> None:
         """Refuse a stride that makes no grid."""

@@ -13,7 +13,7 @@ Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -40,7 +40,6 @@ class _Pretraining(Workload):
 
     together = True
     cycled = ("x", "y")
-    tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
 
     def learner(self, i: int, **sizes: Any) -> Any:
         """Return the learner of hidden layer `i`, counted from 1."""

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, ClassVar, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -79,12 +79,6 @@ class Program(Given, Workload):
     allocates = True
     is_outside = True
     captured = False
-    tests: ClassVar = {
-        "program": (
-            {"paper": "", "command": ["true"]},
-            {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"},
-        ),
-    }
 
     def __init__(self, **given: Any) -> None:
         self.given = given

@@ -3,7 +3,7 @@
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -247,7 +247,6 @@ class RbmPcd(Rbm):
     gibbs: int
 
     state = ("s",)
-    tests: ClassVar = {"gibbs": (1, 3)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw the arrays of `Rbm`, and chains whose hidden units are 0 or 1 with the same probability."""

@@ -1,7 +1,5 @@
 """SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.random import Generator
 
@@ -19,7 +17,6 @@ class Saxpy(Workload):
 
     precisions = ("fp32", "fp64")
     products = False
-    tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw x and y from [-1, 1)."""

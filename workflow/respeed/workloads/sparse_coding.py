@@ -74,10 +74,6 @@ class _SparseCoding(Workload):
     penalty: float
     nonzero: float
 
-    tests: ClassVar = {
-        "bases": (32, 181), "side": (6, 13), "patches": (64, 489), "batch": (32, 163), "timed": (16, 157),
-        "penalty": (0.15, 0.15), "nonzero": (0.2832, 0.0722),
-    }  # fmt: skip
     cycled = ("x",)
     handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
     # Coefficients are compared with the optimum, proved to 1e-8: no low precision comes near it.
@@ -437,10 +433,6 @@ class SparsePublished(SparseParallel):
 
     norm: float
 
-    tests: ClassVar = {
-        "bases": (32, 181), "side": (6, 13), "patches": (64, 326), "batch": (32, 163), "timed": (32, 163),
-        "penalty": (1.5, 1.5), "nonzero": (0.2539, 0.0684), "norm": (10, 10),
-    }  # fmt: skip
     # A pass takes seconds on a CPU: it has only one row there, with the framework of the GPU's row.
     frameworks = ("torch",)
     whole_pass = True

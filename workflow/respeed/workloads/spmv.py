@@ -1,7 +1,7 @@
 """Products of a sparse matrix, stored row after row (CSR): with a vector, and with a dense matrix."""
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -54,7 +54,6 @@ class Spmv(_Sparse):
     nonzero: int
 
     one_thread = ("numpy",)
-    tests: ClassVar = {"rows": (64, 1811), "nonzero": (4, 7)}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -119,8 +118,6 @@ class SparseMatmul(_Sparse):
     k: int
     n: int
     zeros: float
-
-    tests: ClassVar = {"zeros": (0.5, 0.95)}
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@ They time the memory; if there are few elements, they time the cost of calling a
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -41,7 +41,6 @@ class VectorSum(Workload):
 
     precisions = ("fp32", "fp64")
     products = False
-    tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw x and y from [0, 1)."""
@@ -129,7 +128,6 @@ class MemoryCopy(Workload):
 
     precisions = ("fp32", "fp64")
     products = False
-    tests: ClassVar = {"length": (256, 70001)}
 
     def arrays(self, random: Generator) -> Named:
         """Draw elements from [0, 1)."""
@@ -228,7 +226,6 @@ class SmallStep(Workload):
 
     precisions = ("fp32",)
     products = False
-    tests: ClassVar = {"count": (2, 61)}
 
     @property
     def captured(self) -> bool:  # type: ignore[override]
