@@ -22,10 +22,9 @@ from respeed.errors import NotMeasurable
 from respeed.machine.process import Facts, child_environment, die_with_parent, private_stdout
 from respeed.model import number_bytes
 from respeed.text import first_line
-from respeed.workloads import Arrays, Item, Pairs, Workload
+from respeed.workloads import Arrays, Item, Pairs, Step, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
-Step = Callable[[], None]
 SMALL_PRODUCT = "a small product on it"
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed import kernels
-from respeed.backends import Backend, Step, set_within
+from respeed.backends import Backend, set_within
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import fill_uniform
-from respeed.workloads import Item
+from respeed.workloads import Item, Step
 
 
 class OnCpu(Backend):

@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from respeed.backends import Step, first_cause, set_within
+from respeed.backends import first_cause, set_within
 from respeed.errors import NotMeasurable
 from respeed.text import first_line
+from respeed.workloads import Step
 
 
 class Graphs:

@@ -16,12 +16,12 @@ import jaxlib
 import numpy as np
 
 from respeed.backends import Backend as Base
-from respeed.backends import Program, Step
+from respeed.backends import Program
 from respeed.errors import NotMeasurable
 from respeed.machine.devices import NAMES, split_device, too_high
 from respeed.machine.process import read_word
 from respeed.text import first_line
-from respeed.workloads import Arrays, Workload
+from respeed.workloads import Arrays, Step, Workload
 from respeed.workloads.arrays import Zeros
 
 DEVICES = ("cpu", "cuda", "tpu")

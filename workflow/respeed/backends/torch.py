@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from respeed import kernels
 from respeed.backends import Backend as Base
-from respeed.backends import Step, first_cause
+from respeed.backends import first_cause
 from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, is_of_the_disk
@@ -30,6 +30,7 @@ from respeed.machine.devices import NAMES, split_device, too_high
 from respeed.machine.process import Facts
 from respeed.paths import private_folder
 from respeed.text import first_line
+from respeed.workloads import Step
 from respeed.workloads.arrays import Drawn, Zeros
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")

@@ -63,9 +63,9 @@ def _multiply(
     alpha: np.floating[Any],
     beta: np.floating[Any],
 ) -> None:
-    m, k = (a.shape[1], a.shape[0]) if transpose_a else (a.shape[0], a.shape[1])
-    inner, n = (b.shape[1], b.shape[0]) if transpose_b else (b.shape[0], b.shape[1])
-    if k != inner or out.shape[0] != m or out.shape[1] != n:
+    m, k = a.T.shape if transpose_a else a.shape
+    inner, n = b.T.shape if transpose_b else b.shape
+    if k != inner or out.shape != (m, n):
         raise ValueError("shapes do not fit")
     # BLAS is column-major: a row-major (m, n) array is a column-major (n, m) one of the same memory, so that C = A B is
     # asked for as C^T = B^T A^T, and nothing is copied.

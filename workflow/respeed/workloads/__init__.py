@@ -32,6 +32,8 @@ from respeed.paths import WORKLOADS, class_name
 Arrays = SimpleNamespace
 # The same as keys: what is to be drawn, and in JAX, what a step returns.
 Named = dict[str, Any]
+# A step, or a part of one, with its arrays.
+Step = Callable[[], None]
 # How often each part counts in a step.
 Weights = Mapping[str, float]
 # How a step in JAX draws: a function of a shape that returns numbers from [0, 1).

@@ -86,6 +86,11 @@ class Draws(Zeros):
     """An array for draws, in fp32 if precision is lower: in bf16 one draw in 256 would be 0, below any probability."""
 
 
+def double(array: Any) -> np.ndarray:
+    """Return an array's values, which may be `Drawn`, in float64."""
+    return np.asarray(array, np.float64)
+
+
 def checked_rows(count: int) -> np.ndarray:
     """Return ascending indices of up to 8 of `count` examples, with the first and the last (a kernel's odd end)."""
     if count <= CHECKED:
@@ -100,7 +105,7 @@ def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
     step = max(1, CHUNK // math.prod(matrix.shape[1:]))
     for start in range(0, count, step):
         rows = slice(start, min(start + step, count))
-        yield rows, np.asarray(matrix[rows], np.float64)
+        yield rows, double(matrix[rows])
 
 
 def times(x: np.ndarray, matrix: Any) -> np.ndarray:
@@ -163,7 +168,7 @@ def learned(
 
 def moved(before: Any, after: np.ndarray, change: np.ndarray) -> SizedPair:
     """Compare the change of a parameter of any shape in a step with the expected `change`."""
-    start = np.asarray(before, np.float64)
+    start = double(before)
     return after - start, change, SMALL[after.itemsize] * float(np.abs(start).max())
 
 
@@ -184,5 +189,5 @@ def largest_error(pair: Pair) -> float:
 
 def softmax_error(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n), for logits z (B, n), labels y (B, 1)."""
-    logs = log_softmax(z.astype(np.float64), axis=1)
+    logs = log_softmax(double(z), axis=1)
     return -np.take_along_axis(logs, y, 1), np.exp(logs) - (np.arange(z.shape[1]) == y)

@@ -1,11 +1,10 @@
 """Filters of images, as in image processing: one channel, one small filter."""
 
-import numpy as np
 from numpy.random import Generator
 from scipy.ndimage import correlate
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads.arrays import Drawn, Zeros, double
 
 
 @workload
@@ -48,8 +47,8 @@ class Convolution(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every pixel."""
-        image = np.asarray(given.image, np.float64)
-        weights = np.asarray(given.weights, np.float64)
+        image = double(given.image)
+        weights = double(given.weights)
         return {"out": (seen.out, correlate(image, weights, mode="constant"))}
 
     def flops(self) -> float:

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from scipy.fft import fft
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads.arrays import Drawn, Zeros, double
 
 
 @workload
@@ -58,7 +58,7 @@ class Fft(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""
-        x = np.asarray(given.x, np.float64)
+        x = double(given.x)
         y = fft(x.view(np.complex128)[..., 0])
         return {"y": (seen.y, y.view(np.float64).reshape(x.shape))}
 

@@ -18,6 +18,7 @@ from respeed.workloads.arrays import (
     applied,
     both,
     checked_rows,
+    double,
     product,
     random_vectors,
     times,
@@ -275,7 +276,7 @@ class Cd1Products(Workload):
         h = seen.h
         units = []
         for W, x in zip(given.W, given.v, strict=True):
-            y0 = times(np.asarray(x, np.float64)[rows], W)
+            y0 = times(double(x)[rows], W)
             z = times_transposed(y0, W)
             units.append((y0, z, times(z, W)))
         y0, z, y1 = map(np.stack, zip(*units, strict=True))

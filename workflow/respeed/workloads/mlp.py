@@ -18,6 +18,7 @@ from respeed.workloads.arrays import (
     Drawn,
     Zeros,
     checked_rows,
+    double,
     learned,
     moved,
     product,
@@ -215,11 +216,11 @@ class SoftmaxRegression(Workload):
         below = None
         for i, (W, b, out, error) in enumerate(zip(*self.lists(seen), strict=True), 1):
             weights = before[i - 1]
-            inputs = x[rows].astype(np.float64)
+            inputs = double(x[rows])
             z = times(inputs, weights) + biases[i - 1]
             pairs[f"out{i}"] = out[rows], _FUNCTIONS[self.activation](z) if i <= self.layers else z
             if below is not None:
-                e = times_transposed(error[rows].astype(np.float64), weights) * _SLOPES[self.activation](inputs)
+                e = times_transposed(double(error[rows]), weights) * _SLOPES[self.activation](inputs)
                 pairs[f"error{i - 1}"] = below[rows], e
             change, expected, size = learned(weights, W, rate, x.T, error, kept)
             if i > self.layers:  # MKL adds to a narrow matrix example by example, and rounds the matrix each time
@@ -370,7 +371,7 @@ class SoftmaxCost(Workload):
         rows = checked_rows(self.batch)
         x = np.asarray(given.x)
         e = seen.e
-        z = times(x[rows].astype(np.float64), given.W) + given.b
+        z = times(double(x[rows]), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
         return {
             "z": (seen.z[rows], z),

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Draws, Zeros
+from respeed.workloads.arrays import Drawn, Draws, Zeros, double
 
 # Interest and volatility of a share of price 1, over the year until the option ends.
 RATE = 0.02
@@ -66,8 +66,8 @@ class MonteCarlo(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all prices with float64 prices from the same draws."""
-        ends = np.exp(DRIFT + VOLATILITY * ndtri(np.asarray(seen.draws, np.float64)))
-        payoffs = np.maximum(ends - np.asarray(given.strikes, np.float64)[:, None], 0.0)
+        ends = np.exp(DRIFT + VOLATILITY * ndtri(double(seen.draws)))
+        payoffs = np.maximum(ends - double(given.strikes)[:, None], 0.0)
         return {"prices": (seen.prices, math.exp(-RATE) * payoffs.mean(1))}
 
     def flops(self) -> None:

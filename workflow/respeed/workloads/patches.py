@@ -19,6 +19,7 @@ from respeed.workloads.arrays import (
     Zeros,
     both,
     checked_rows,
+    double,
     learned,
     moved,
 )
@@ -231,12 +232,12 @@ class Patches(Workload):
         h = seen.h
         W = seen.W
         b = np.asarray(given.b)
-        c = np.asarray(given.c, np.float64)
+        c = double(given.c)
         s = seen.u[:, rows] < h[:, rows]
-        image = np.broadcast_to(b.astype(np.float64), (*v0.shape[:2], len(rows), n)).copy()
+        image = np.broadcast_to(double(b), (*v0.shape[:2], len(rows), n)).copy()
         h0 = []
         for p, x in enumerate(self._patches_of(v0[:, :, rows])):
-            W_p = np.asarray(given.W[p], np.float64)
+            W_p = double(given.W[p])
             h0.append(sigmoid(x @ W_p + c[p]))
             tiles = (s[p] @ W_p.T).reshape(len(rows), K, K, n)
             i, j = divmod(p, R)
@@ -246,7 +247,7 @@ class Patches(Workload):
         changes = []
         patches = zip(self._patches_of(image), self._patches_of(v0), self._patches_of(v1), strict=True)
         for p, (x, x0, x1) in enumerate(patches):
-            W_p = np.asarray(given.W[p], np.float64)
+            W_p = double(given.W[p])
             h1.append(-sigmoid(x @ W_p + c[p]))
             changes.append(learned(W_p, W[p], r, np.concatenate([x0, x1]).T, h[p]))
         change_b = r * (v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True))
@@ -264,7 +265,7 @@ class Patches(Workload):
         _, K, R, n = self.grid
         for i, j in product(range(R), repeat=2):
             tiles = image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
-            yield tiles.reshape(-1, K * K * n).astype(np.float64)
+            yield double(tiles.reshape(-1, K * K * n))
 
     def flops(self) -> float:
         """Count five matrix products of 2 B K^2 n H FLOP for each patch."""

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload, workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, workload
+from respeed.workloads.arrays import double
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
@@ -92,11 +93,11 @@ class _Pretraining(Workload):
 
     prepare_numpy = prepare_torch
 
-    def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
+    def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Step]:
         """Return the parts of a step in NumPy by name."""
         return self.steps_torch(a, row, "numpy")
 
-    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Callable[[], None]]:
+    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Step]:
         """Return the parts of a step by name: the pretraining of each layer, then the fine-tuning."""
         forward = getattr(self.net, f"forward_{framework}")
 
@@ -104,7 +105,7 @@ class _Pretraining(Workload):
             forward(a, i - 1, row)
             learn(arrays, row)
 
-        steps: dict[str, Callable[[], None]] = {}
+        steps: dict[str, Step] = {}
         for i, learner in enumerate(self.learners, 1):
             steps[f"layer {i}"] = partial(pretrain, i, getattr(learner, framework), self.arrays_of(i, learner, a))
         steps["fine-tuning"] = partial(getattr(self.net, framework), a, row)
@@ -124,7 +125,7 @@ class _Pretraining(Workload):
             before = self.arrays_of(i, learner, given)
             before.x = x
             after = self.arrays_of(i, learner, seen)
-            error = getattr(seen, f"error{i}").astype(np.float64)
+            error = double(getattr(seen, f"error{i}"))
             after.W = (after.W + r * (x.T @ error)).astype(after.W.dtype)
             after.c = (after.c + r * error.sum(0)).astype(after.c.dtype)
             setattr(between, f"W{i}", after.W)

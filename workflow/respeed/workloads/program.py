@@ -18,7 +18,7 @@ import sys
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -32,7 +32,7 @@ from respeed.machine.software import checksums, files_of
 from respeed.model import filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
@@ -99,7 +99,7 @@ class Program(Given, Workload):
         """Find the program's files; NotMeasurable if one is missing."""
         a.runner = Runner(self, row.threads, row.precision, int(a.seed[0]))
 
-    def steps_program(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
+    def steps_program(self, a: Arrays, row: Row) -> dict[str, Step]:
         """Return the only step, which runs the program once."""
         return {"step": a.runner.step}
 

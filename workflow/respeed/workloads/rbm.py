@@ -18,6 +18,7 @@ from respeed.workloads.arrays import (
     Zeros,
     both,
     checked_rows,
+    double,
     learned,
     moved,
     times,
@@ -33,7 +34,7 @@ BATCHES = 4
 
 def hidden_units(x: np.ndarray, given: Arrays) -> np.ndarray:
     """Compute sigmoid(x W + c) in float64; x (rows, V)."""
-    return np.asarray(sigmoid(times(np.asarray(x, np.float64), given.W) + given.c))
+    return np.asarray(sigmoid(times(double(x), given.W) + given.c))
 
 
 @workload
@@ -190,7 +191,7 @@ class Rbm(_Layer):
         rounding error, may fall on the other side of a draw.
         """
         rows = checked_rows(self.batch)
-        sample = (seen.u[rows] < seen.h[rows]).astype(np.float64)
+        sample = double(seen.u[rows] < seen.h[rows])
         v1 = sigmoid(times_transposed(sample, given.W) + given.b)
         return {
             **self.compare_data(given, seen),
@@ -328,10 +329,10 @@ class RbmPcd(Rbm):
         return {
             **self.compare_data(given, seen),
             "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # JAX unrolls the Gibbs steps
-            "mean": (mean, sigmoid(times_transposed(before[rows].astype(np.float64), given.W) + given.b)),
-            "v": (v, (seen.u_visible[rows] < mean).astype(np.float64)),
+            "mean": (mean, sigmoid(times_transposed(double(before[rows]), given.W) + given.b)),
+            "v": (v, double(seen.u_visible[rows] < mean)),
             "h": (h, hidden_units(v, given)),
-            "s": (seen.s[rows], (seen.u[rows] < h).astype(np.float64)),
+            "s": (seen.s[rows], double(seen.u[rows] < h)),
         }
 
     def flops(self) -> float:
@@ -512,10 +513,10 @@ class Autoencoder(_Layer):
         rows = checked_rows(self.batch)
         masked, errors = seen.v.reshape(2, self.batch, -1)
         e, units = seen.h.reshape(2, self.batch, -1)
-        x = np.asarray(given.x, np.float64)
+        x = double(given.x)
         corrupted = np.where(seen.u < self.corruption, 0.0, x)
-        y = units[rows].astype(np.float64)
-        d = errors[rows].astype(np.float64)
+        y = double(units[rows])
+        d = double(errors[rows])
         z = times_transposed(y, given.W) + given.b
         pairs = {
             "x~": (masked, corrupted),

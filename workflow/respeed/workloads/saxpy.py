@@ -1,11 +1,10 @@
 """SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
-import numpy as np
 from numpy.random import Generator
 
 from respeed.kernels.layers import add_scaled
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn
+from respeed.workloads.arrays import Drawn, double
 
 
 @workload
@@ -32,8 +31,8 @@ class Saxpy(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""
-        change = self.alpha * np.asarray(given.x, np.float64)
-        return {"y": (seen.y, change + np.asarray(given.y, np.float64))}
+        change = self.alpha * double(given.x)
+        return {"y": (seen.y, change + double(given.y))}
 
     def flops(self) -> float:
         """Count a multiplication and an addition for each element."""

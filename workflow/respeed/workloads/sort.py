@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads.arrays import Drawn, Zeros, double
 
 
 @workload
@@ -49,7 +49,7 @@ class Sort(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every number."""
-        return {"out": (seen.out, np.sort(np.asarray(given.keys, np.float64)))}
+        return {"out": (seen.out, np.sort(double(given.keys)))}
 
     def flops(self) -> None:
         """Count nothing: nothing is added or multiplied."""

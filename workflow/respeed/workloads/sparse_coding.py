@@ -32,7 +32,7 @@ from respeed.kernels.sparse import (
     make_workspaces,
 )
 from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload, workload
-from respeed.workloads.arrays import Zeros, checked_rows, product
+from respeed.workloads.arrays import Zeros, checked_rows, double, product
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -119,9 +119,9 @@ class _SparseCoding(Workload):
         S = seen.coefficients
         B = seen.new_bases
         rows = checked_rows(self.timed)
-        x = np.asarray(given.x[rows], np.float64)
-        bases = np.asarray(given.bases, np.float64)
-        s = S[rows].astype(np.float64)
+        x = double(given.x[rows])
+        bases = double(given.bases)
+        s = double(S[rows])
         reached = objective(x, bases, s, self.penalty)
         least = objective(x, bases, optimum(x, bases, s, self.penalty), self.penalty)
         share = (np.abs(S[: self.timed]) > NEGLIGIBLE * self.penalty).mean(keepdims=True)
@@ -353,7 +353,7 @@ class SparseParallel(_SparseCoding):
         of the bases' largest element.
         """
         rows = checked_rows(self.bases)
-        previous = seen.previous.astype(np.float64)
+        previous = double(seen.previous)
         before = previous[rows]
         r = self.rate * 10 / (9 + BASIS_STEPS)
         after = before - r * (seen.second[rows] @ previous - seen.cross[rows])
@@ -625,8 +625,8 @@ class SparseDescent(_OneByOne):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Add the last basis, which must be at its minimum with the other bases fixed at their final values."""
-        weights = seen.second[-1].astype(np.float64)
-        B = seen.new_bases.astype(np.float64)
+        weights = double(seen.second[-1])
+        B = double(seen.new_bases)
         best = B[-1]
         if weights[-1] > 0:
             best = (seen.cross[-1] - weights[:-1] @ B[:-1]) / weights[-1]

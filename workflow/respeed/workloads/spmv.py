@@ -8,7 +8,7 @@ from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, applied, random_vectors
+from respeed.workloads.arrays import Drawn, Zeros, applied, double, random_vectors
 
 
 class _Sparse(Workload):
@@ -90,8 +90,8 @@ class Spmv(_Sparse):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""
-        A = self.matrix(given, np.asarray(given.values, np.float64))
-        return {"y": (seen.y, A @ np.asarray(given.x, np.float64))}
+        A = self.matrix(given, double(given.values))
+        return {"y": (seen.y, A @ double(given.x))}
 
     def flops(self) -> float:
         """Count a multiplication and an addition for each nonzero entry."""
@@ -149,7 +149,7 @@ class SparseMatmul(_Sparse):
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare C with random vectors z: C z = A (B z)."""
         z = random_vectors(self.n)
-        A = self.matrix(given, np.asarray(given.values, np.float64))
+        A = self.matrix(given, double(given.values))
         return {"C": (applied(seen.C, z), A @ applied(given.B, z))}
 
     def flops(self) -> float:

@@ -13,7 +13,7 @@ from scipy.special import expit as sigmoid
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
 from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, chunks
+from respeed.workloads.arrays import Drawn, Zeros, chunks, double
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -270,7 +270,7 @@ class SmallStep(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all x."""
-        return {"x": (seen.x, sigmoid(np.asarray(given.x, np.float64)))}
+        return {"x": (seen.x, sigmoid(double(given.x)))}
 
     def flops(self) -> None:
         """Count nothing: the arithmetic is negligible."""
