@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -72,20 +73,20 @@ class Torch(Base):
         if self._low:
             self.memory_factor = 1.5 if self._adds_itself else 3.0
 
-    def array(self, values: Any, *, exact: bool = False) -> Tensor:
+    def array(self, values: ArrayLike, *, exact: bool = False) -> Tensor:
         """Return `values` on the device in the row's precision; if `exact`, in fp32 at least; integers as int64."""
         dtype = self._wide if exact else self.dtype
         if isinstance(values, Zeros):  # made there; full, not zeros: pages are touched here, not by the first step
-            made = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
+            tensor = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
         else:
             array = np.asarray(values)
             if array.dtype.kind in "iu":
                 return torch.from_numpy(np.array(array, np.int64)).to(self.device)
             on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
-            made = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
+            tensor = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
         if exact and self._low:
-            made.low = made.to(self.dtype)  # what products read
-        return made
+            tensor.low = tensor.to(self.dtype)  # what products read
+        return tensor
 
     def write(self, values: Any, out: Tensor) -> None:
         """Copy `values`, an array of the host or one float for all elements, into `out`."""
@@ -96,10 +97,7 @@ class Torch(Base):
 
     def host(self, array: Any) -> Any:
         """Return a tensor as a NumPy array, low precisions as fp32; return anything else unchanged."""
-        if not isinstance(array, Tensor):
-            return array
-        array = array.detach().cpu()
-        return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
+        return to_numpy(array) if isinstance(array, Tensor) else array
 
     def operands(self, *parameters: Tensor) -> Any:
         """Return learned arrays as operands of matrix products: rounded copies in low precision, else unchanged."""
@@ -135,6 +133,12 @@ class Torch(Base):
             "library": "torch",
             "threads_set": torch.get_num_threads(),
         }
+
+
+def to_numpy(tensor: Tensor) -> Any:
+    """Return a tensor as a NumPy array, low precisions as fp32."""
+    tensor = tensor.detach().cpu()
+    return (tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy()
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.cpu import CPUContext
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
@@ -35,7 +36,7 @@ def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
     The address is an argument, so that compiled code stays right in the next process, where the address differs.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         anything = cgutils.voidptr_t
         references = []
         for place, value in enumerate(cgutils.unpack_tuple(builder, values[1])):

@@ -99,7 +99,7 @@ def checked_rows(count: int) -> np.ndarray:
     return np.concatenate([[0], np.sort(inner), [count - 1]])
 
 
-def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def chunks(matrix: "np.ndarray | Drawn") -> Iterator[tuple[slice, np.ndarray]]:
     """Yield a matrix, `Drawn` or not, some rows at a time: the slice of these rows, and the rows in float64."""
     count = len(matrix)
     step = max(1, CHUNK // math.prod(matrix.shape[1:]))
@@ -108,7 +108,7 @@ def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
         yield rows, double(matrix[rows])
 
 
-def times(x: np.ndarray, matrix: Any) -> np.ndarray:
+def times(x: np.ndarray, matrix: "np.ndarray | Drawn") -> np.ndarray:
     """Compute x (r, m) @ matrix (m, n) in float64."""
     out = np.zeros((len(x), matrix.shape[1]))
     for rows, values in chunks(matrix):

@@ -4,7 +4,7 @@
 """
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -26,6 +26,9 @@ from respeed.workloads.arrays import (
     times,
     times_transposed,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Mini-batches that are cycled through.
 BATCHES = 4
@@ -342,10 +345,10 @@ class SoftmaxCost(Workload):
         import torch
 
         mini_batches = zip(*(array.split(self.mini_batch) for array in (a.x, a.y, a.z, a.e, a.costs)), strict=True)
-        for place, (x, y, z, e, costs) in enumerate(mini_batches):
+        for number, (x, y, z, e, costs) in enumerate(mini_batches):
             torch.addmm(a.b, x, a.W, out=z)
             _softmax_error_torch(z, y, e, costs, row)
-            row.add_product(a.dW, x.T, e, alpha=1.0 / self.batch, beta=1.0 if place else 0.0)
+            row.add_product(a.dW, x.T, e, alpha=1.0 / self.batch, beta=1.0 if number else 0.0)
         torch.mean(a.e, 0, dtype=a.db.dtype, out=a.db)
         torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
 
@@ -398,7 +401,7 @@ class SoftmaxCost(Workload):
         return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / self.mini_batch * D * C)
 
 
-def _softmax_error_torch(z: Any, y: Any, out: Any, costs: Any, row: Row) -> None:
+def _softmax_error_torch(z: "Tensor", y: "Tensor", out: "Tensor", costs: "Tensor", row: Row) -> None:
     """Compute out <- softmax(z) - onehot(y), and costs <- -log softmax(z) at y; z, out (B, n), y, costs (B, 1).
 
     In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on a

@@ -42,12 +42,12 @@ class _Pretraining(Workload):
     together = True
     cycled = ("x", "y")
 
-    def learner(self, i: int, **sizes: Any) -> Any:
+    def learner(self, i: int, **sizes: Any) -> Rbm | Autoencoder:
         """Return the learner of hidden layer `i`, counted from 1."""
         raise NotImplementedError
 
     @property
-    def learners(self) -> list[Any]:
+    def learners(self) -> list[Rbm | Autoencoder]:
         """Return the learners of all hidden layers, from the lowest up."""
         shared = {"hidden": self.hidden, "batch": self.batch, "learning_rate": self.pretraining_rate}
         visible = [self.inputs, *[self.hidden] * (self.layers - 1)]
@@ -78,7 +78,7 @@ class _Pretraining(Workload):
             arrays = {self.name(i, name): array for name, array in learner.arrays(random).items()} | arrays
         return arrays
 
-    def arrays_of(self, i: int, learner: Any, a: Arrays) -> Arrays:
+    def arrays_of(self, i: int, learner: Workload, a: Arrays) -> Arrays:
         """Return the arrays of the learner of layer `i`, by the learner's own names."""
         return Arrays(**{name: getattr(a, self.name(i, name)) for name in learner.arrays(np.random.default_rng(0))})
 
