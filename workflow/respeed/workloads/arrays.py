@@ -71,6 +71,11 @@ class Drawn:
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
 
+def symmetric(random: Generator, half: float, *shape: int) -> Drawn:
+    """Return an array of draws, uniform in [-half, half)."""
+    return Drawn(random, shape, -half, half)
+
+
 class Zeros:
     """An array that a step writes to; it starts as zeros."""
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, softmax_error
+from respeed.workloads.arrays import Drawn, softmax_error, symmetric
 
 if TYPE_CHECKING:
     from torch import nn
@@ -101,7 +101,7 @@ class _Net(Workload):
                 arrays[name] = _start(random, name, array.shape)
         if not self.learns:
             arrays["images"] = Drawn(random, (1, self.batch, *shape), *pixels)
-            arrays["error"] = Drawn(random, (self.batch, self.classes), -(3**0.5), 3**0.5)
+            arrays["error"] = symmetric(random, 3**0.5, self.batch, self.classes)
             return arrays
         for _ in range(1 + self.rank):
             arrays["images"] = Drawn(random, (BATCHES, self.batch, *shape), *pixels)
@@ -246,8 +246,8 @@ def _start(random: Generator, name: str, shape: tuple[int, ...]) -> Drawn:
     """Draw a parameter as it is before the first step."""
     if len(shape) > 1:
         half = (6.0 / math.prod(shape[1:])) ** 0.5
-        return Drawn(random, shape, -half, half)
-    return Drawn(random, shape, 0.5, 1.5) if name.endswith("weight") else Drawn(random, shape, -0.1, 0.1)
+        return symmetric(random, half, *shape)
+    return Drawn(random, shape, 0.5, 1.5) if name.endswith("weight") else symmetric(random, 0.1, *shape)
 
 
 @workload

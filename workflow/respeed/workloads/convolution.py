@@ -4,7 +4,7 @@ from numpy.random import Generator
 from scipy.ndimage import correlate
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, double
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
 @workload
@@ -33,7 +33,11 @@ class Convolution(Workload):
         """Draw image and filter from [-1, 1)."""
         shape = (self.batch // self.width, self.width)
         side = 2 * self.radius + 1
-        return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
+        return {
+            "image": symmetric(random, 1.0, *shape),
+            "weights": symmetric(random, 1.0, side, side),
+            "out": Zeros(*shape),
+        }
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Filter by oneDNN, cuDNN or MIOpen, as a convolution layer of one channel, and copy the result to `out`."""

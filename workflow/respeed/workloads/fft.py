@@ -7,7 +7,7 @@ from numpy.random import Generator
 from scipy.fft import fft
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, double
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
 @workload
@@ -32,7 +32,7 @@ class Fft(Workload):
     def arrays(self, random: Generator) -> Named:
         """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""
         shape = (self.batch, self.length, 2)
-        return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}
+        return {"x": symmetric(random, 1.0, *shape), "y": Zeros(*shape)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """View x and y as complex numbers."""

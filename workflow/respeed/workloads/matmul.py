@@ -21,6 +21,7 @@ from respeed.workloads.arrays import (
     double,
     product,
     random_vectors,
+    symmetric,
     times,
     times_transposed,
 )
@@ -220,8 +221,8 @@ class Cd1Products(Workload):
         B = self.batch
         half = (3.0 / max(V, H)) ** 0.5
         return {
-            "W": Drawn(random, (P, V, H), -half, half),
-            "v": Drawn(random, (P, 2 * B, V), -1.0),  # [X; Z]: what is drawn for Z is written over
+            "W": symmetric(random, half, P, V, H),
+            "v": symmetric(random, 1.0, P, 2 * B, V),  # [X; Z]: what is drawn for Z is written over
             "h": Zeros(P, 2 * B, H),  # [Y0; Y1]
             "G": Zeros(P, V, H),
         }

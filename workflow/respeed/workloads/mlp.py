@@ -23,6 +23,7 @@ from respeed.workloads.arrays import (
     moved,
     product,
     softmax_error,
+    symmetric,
     times,
     times_transposed,
 )
@@ -101,8 +102,8 @@ class SoftmaxRegression(Workload):
             half = (6.0 / (below + above)) ** 0.5
             if self.activation == "sigmoid" and i <= self.layers:
                 half *= 4.0
-            arrays[f"W{i}"] = Drawn(random, (below, above), -half, half)
-            arrays[f"b{i}"] = Drawn(random, (above,), -0.01, 0.01)
+            arrays[f"W{i}"] = symmetric(random, half, below, above)
+            arrays[f"b{i}"] = symmetric(random, 0.01, above)
             arrays[f"out{i}"] = Zeros(B, above)
             arrays[f"error{i}"] = Zeros(B, above)
         arrays["x"] = Drawn(random, (BATCHES, B, self.inputs))
@@ -328,8 +329,8 @@ class SoftmaxCost(Workload):
         N = self.batch
         half = (6.0 / (D + C)) ** 0.5
         return {
-            "W": Drawn(random, (D, C), -half, half),
-            "b": Drawn(random, (C,), -0.01, 0.01),
+            "W": symmetric(random, half, D, C),
+            "b": symmetric(random, 0.01, C),
             "x": Drawn(random, (N, D)),
             "y": random.integers(0, C, (N, 1)),
             "z": Zeros(N, C),

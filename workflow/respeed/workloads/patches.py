@@ -22,6 +22,7 @@ from respeed.workloads.arrays import (
     double,
     learned,
     moved,
+    symmetric,
 )
 
 if TYPE_CHECKING:
@@ -96,9 +97,9 @@ class Patches(Workload):
         B = self.batch
         H = self.hidden
         return {
-            "W": Drawn(random, (R * R, K * K * n, H), -0.01, 0.01),
-            "b": Drawn(random, (G, G, 1, n), -0.01, 0.01),
-            "c": Drawn(random, (R * R, 1, H), -0.01, 0.01),
+            "W": symmetric(random, 0.01, R * R, K * K * n, H),
+            "b": symmetric(random, 0.01, G, G, 1, n),
+            "c": symmetric(random, 0.01, R * R, 1, H),
             "x": Drawn(random, (BATCHES, G, G, B, n)),
             "image": Zeros(G, G, B, n),  # v1
             "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one matrix product gives both terms of the gradient

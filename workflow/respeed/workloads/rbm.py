@@ -21,6 +21,7 @@ from respeed.workloads.arrays import (
     double,
     learned,
     moved,
+    symmetric,
     times,
     times_transposed,
 )
@@ -62,9 +63,9 @@ class _Layer(Workload):
         H = self.hidden
         B = self.batch
         return {
-            "W": Drawn(random, (V, H), -half, half),
-            "b": Drawn(random, (V,), -0.01, 0.01),
-            "c": Drawn(random, (H,), -0.01, 0.01),
+            "W": symmetric(random, half, V, H),
+            "b": symmetric(random, 0.01, V),
+            "c": symmetric(random, 0.01, H),
             "x": Drawn(random, (BATCHES, B, V)),
             "v": Zeros(2 * B, V),
             "h": Zeros(2 * B, H),
@@ -377,8 +378,8 @@ class RbmUp(Workload):
         half = 1.5 * (3.0 / V) ** 0.5
         return {
             "x": Drawn(random, (self.batch, V)),
-            "W": Drawn(random, (V, H), -half, half),
-            "c": Drawn(random, (H,), -0.01, 0.01),
+            "W": symmetric(random, half, V, H),
+            "c": symmetric(random, 0.01, H),
             "h": Zeros(self.batch, H),
         }
 

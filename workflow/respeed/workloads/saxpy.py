@@ -4,7 +4,7 @@ from numpy.random import Generator
 
 from respeed.kernels.layers import add_scaled
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, double
+from respeed.workloads.arrays import double, symmetric
 
 
 @workload
@@ -19,7 +19,7 @@ class Saxpy(Workload):
 
     def arrays(self, random: Generator) -> Named:
         """Draw x and y from [-1, 1)."""
-        return {name: Drawn(random, (self.length,), -1.0) for name in ("x", "y")}
+        return {name: symmetric(random, 1.0, self.length) for name in ("x", "y")}
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Add in place."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, double
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
 @workload
@@ -28,7 +28,7 @@ class Sort(Workload):
 
     def arrays(self, random: Generator) -> Named:
         """Draw numbers from [-1, 1)."""
-        return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
+        return {"keys": symmetric(random, 1.0, self.batch), "out": Zeros(self.batch)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Allocate an array for the numbers' original indices, which `torch.sort` always writes."""

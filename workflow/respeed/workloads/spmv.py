@@ -8,7 +8,7 @@ from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, applied, double, random_vectors
+from respeed.workloads.arrays import Zeros, applied, double, random_vectors, symmetric
 
 
 class _Sparse(Workload):
@@ -67,10 +67,10 @@ class Spmv(_Sparse):
         part = n // each
         columns = random.integers(0, part, (n, each), dtype=np.int32) + part * np.arange(each, dtype=np.int32)
         return {
-            "values": Drawn(random, (n * each,), -1.0),
+            "values": symmetric(random, 1.0, n * each),
             "columns": columns.reshape(-1),
             "starts": np.arange(0, n * each + 1, each, dtype=np.int32),  # of the rows, in `values`
-            "x": Drawn(random, (n,), -1.0),
+            "x": symmetric(random, 1.0, n),
             "y": Zeros(n),
         }
 
@@ -133,10 +133,10 @@ class SparseMatmul(_Sparse):
         """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
         return {
-            "values": Drawn(random, (self.nonzero,), -1.0),
+            "values": symmetric(random, 1.0, self.nonzero),
             "columns": places % self.k,
             "starts": np.searchsorted(places, self.k * np.arange(self.m + 1)),  # of the rows, in `values`
-            "B": Drawn(random, (self.k, self.n), -1.0),
+            "B": symmetric(random, 1.0, self.k, self.n),
             "C": Zeros(self.m, self.n),
         }
 

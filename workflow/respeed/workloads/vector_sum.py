@@ -13,7 +13,7 @@ from scipy.special import expit as sigmoid
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
 from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
-from respeed.workloads.arrays import Drawn, Zeros, chunks, double
+from respeed.workloads.arrays import Drawn, Zeros, chunks, double, symmetric
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -234,7 +234,7 @@ class SmallStep(Workload):
 
     def arrays(self, random: Generator) -> Named:
         """Draw each x from [-1, 1)."""
-        return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
+        return {"x": symmetric(random, 1.0, self.count, SPREAD if self.how == "spread" else 1)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Split x into its rows; NotMeasurable if operations cannot be launched as `how` says."""
