@@ -35,3 +35,4 @@ class Wrong(DataParallel):
 
     how: str = ""
     part_class: ClassVar = _Wrong
+    tiny: ClassVar = {**DataParallel.tiny, "how": ""}

@@ -3,11 +3,12 @@
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import yaml
 
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable
@@ -24,7 +25,8 @@ WORKLOADS = tuple(workloads())
 QUICK_ON_JAX = {"cd1_products", "matmul", "mlp", "patches", "rbm", "rbm_pcd", "rbm_up", "softmax_regression"}
 
 SIZES = ("smoke", "odd")
-# What a test case gives where its workload does not say otherwise: of whole numbers one after another, of texts the
+UNUSUAL = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_bytes())
+# What a test case gives where `sizes.yaml` does not say otherwise: of whole numbers one after another, of texts the
 # first or the last, and 0.1.
 WHOLE = {"smoke": (16, 24, 8, 12), "odd": (181, 193, 163, 167)}
 
@@ -32,7 +34,8 @@ WHOLE = {"smoke": (16, 24, 8, 12), "odd": (181, 193, 163, 167)}
 def case_of(workload: str, size: str, /, **changed: Any) -> Case:
     """Return the workload's own test case of that size, smoke or odd, with some parameters changed."""
     facts, which = workloads()[workload], SIZES.index(size)
-    own, whole = {name: values[which] for name, values in facts.tests.items()}, itertools.cycle(WHOLE[size])
+    own = {name: values[which] for name, values in UNUSUAL.get(workload, {}).items()}
+    whole = itertools.cycle(WHOLE[size])
     usual: dict[str, Any] = {
         name: next(whole) if kind == "whole" else kind[-which] if isinstance(kind, tuple) else 0.1
         for name, kind in facts.parameters.items()
@@ -118,8 +121,7 @@ def make(name: str, device: str = "cpu", precision: str = "fp32", *, threads: in
 
 def build(made: Backend, case: Case, seed: int = 5) -> Any:
     """Return the case as a program."""
-    profile = SimpleNamespace(architecture="single-cpu", device=str(made.device))
-    return made.build(make_workload(case).on_row(profile), seed)
+    return made.build(make_workload(case).on_row("single-cpu", str(made.device)), seed)
 
 
 def steps(program: Any, count: int) -> Any:

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from respeed.backends import Program, Step
+from respeed.backends import Program
 from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, make_bench, measure_case
 from respeed.model import Case
-from respeed.workloads import make_workload
+from respeed.workloads import Step, make_workload
 from respeed.workloads.arrays import Draws
 from tests.conformance import programs
 from tests.conformance.programs import ODD, Place, at, build, case_of, first_and_later, largest, make, places, steps

@@ -28,7 +28,6 @@ class Base(Workload):
 class Mine(Base):
     kind: Literal["", "wide"] = ""
     products: ClassVar = False
-    tests: ClassVar = {{"size": (1, 2)}}
 
     @property
     def captured(self): ...

@@ -9,7 +9,6 @@ import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -162,8 +161,7 @@ def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed
 def runner_of(*command: str, device: str = "cpu", **said: Any) -> Any:
     commands = {"gpu" if device != "cpu" else "multi-cpu": [*command], "single-cpu": ["gone"]}
     whole = program.Program(program={"paper": "", "command": commands, **said}, n=3)
-    row = SimpleNamespace(architecture=next(iter(commands)), device=device)
-    return program.Runner(whole.on_row(row), 2, "fp32", seed=1)
+    return program.Runner(whole.on_row(next(iter(commands)), device), 2, "fp32", seed=1)
 
 
 def test_runs_of_a_block_are_summed_and_those_that_take_more_cpus_than_the_row_has_no_time() -> None:

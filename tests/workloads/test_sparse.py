@@ -14,6 +14,7 @@ from respeed.kernels.sparse import coordinate_descent, feature_sign_search, make
 from respeed.workloads import sparse_coding
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.sparse_coding import SparseDescent, SparseFeatureSign, SparseParallel, SparsePublished
+from tests.conformance.programs import case_of
 
 ALGORITHMS = (SparseParallel, SparseFeatureSign, SparseDescent)
 SMALL = {"bases": 96, "side": 8, "patches": 300, "batch": 100, "timed": 100, "penalty": 0.1, "nonzero": 0.1}
@@ -137,7 +138,7 @@ MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("algorithm", "mistake", "where"), MISTAKES)
 def test_a_mistake_is_seen(algorithm: Any, mistake: dict[str, Any], where: str) -> None:
-    right = {**SMALL, **{name: odd for name, (_, odd) in algorithm.tests.items()}, "timed": 163}
+    right = case_of("sparse_parallel", "odd", timed=163).parameters
     for planted in ({}, mistake):
         fields = {name: value for name, value in planted.items() if name in right}
         program = program_of(type("Wrong", (algorithm,), planted), **right | fields)

@@ -1,17 +1,15 @@
 """NAME: spectra of real signals by a call to a library, to be replaced by what you want to time."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads.arrays import Drawn, checked_rows
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class NAME(Workload):
     """Transform B real signals of N samples: y_bk = sum over n of x_bn exp(-2 pi i k n / N), k = 0 ... N / 2.
 
@@ -24,14 +22,14 @@ class NAME(Workload):
     batch: int  # B
 
     # Leave these out where they do not hold. The precisions in which the library computes.
-    precisions: ClassVar = ("fp32", "fp64")
+    precisions = ("fp32", "fp64")
     # No matrix product decides the result: otherwise tests would plant rounded products, which the check must see.
-    products: ClassVar = False
+    products = False
     # Each thread works on a part of the arrays by itself. True where all work on each operation together and wait for
     # the slowest, as in a matrix product: it decides how much of a busy neighbour is taken out of the time.
-    together: ClassVar = False
+    together = False
     # The library allocates memory: otherwise the tests require that a step allocates nothing.
-    allocates: ClassVar = True
+    allocates = True
     # There are more, such as the learned arrays (learned = ("W",)): class Workload has all, with a comment each.
 
     def arrays(self, random: Generator) -> Named:

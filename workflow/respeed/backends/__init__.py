@@ -10,11 +10,11 @@ import importlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from types import MappingProxyType
-from typing import Any, ClassVar
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from respeed.errors import NotMeasurable
 from respeed.machine.process import Facts, child_environment, die_with_parent, private_stdout
 from respeed.model import number_bytes
 from respeed.text import first_line
-from respeed.workloads import Arrays, Item, Pairs, Workload
+from respeed.workloads import Arrays, Item, Pairs, Step, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
-Step = Callable[[], None]
 SMALL_PRODUCT = "a small product on it"
 
 
@@ -57,7 +56,8 @@ class Backend(ABC):
     looser: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, precision: str, threads: int) -> None:
-        self.precision, self.threads = precision, threads
+        self.precision = precision
+        self.threads = threads
         # The type of arrays on the host: their own, or fp32 for low precisions, whose values fp32 holds exactly.
         self.host_dtype = np.dtype(f"f{number_bytes(precision)}")
         self.memory_factor = self.host_dtype.itemsize / 4
@@ -134,7 +134,9 @@ class Program:
     """
 
     def __init__(self, backend: Backend, workload: Workload, seed: int) -> None:
-        self.backend, self.workload, self.seed = backend, workload, seed
+        self.backend = backend
+        self.workload = workload
+        self.seed = seed
         self.framework = "program" if workload.is_outside else backend.framework
         if self.framework in workload.one_thread and backend.threads > 1:
             raise NotMeasurable(f"{self.framework} uses one thread for this: see the row of one core")
@@ -162,7 +164,8 @@ class Program:
         return self._items - 1 if is_graph and not self.workload.whole_pass else 0
 
     def _make_arrays(self) -> Arrays:
-        workload, arrays = self.workload, Arrays()
+        workload = self.workload
+        arrays = Arrays()
         for name, values in self.inputs.items():
             exact = name in workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))
@@ -177,7 +180,9 @@ class Program:
 
     def _make_steps(self, view: Arrays) -> dict[str, Step]:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
-        workload, backend, framework = self.workload, self.backend, self.framework
+        workload = self.workload
+        backend = self.backend
+        framework = self.framework
         steps: dict[str, Step] = {}
         if several := getattr(workload, f"steps_{framework}", None):
             steps = several(view, backend)
@@ -195,7 +200,8 @@ class Program:
 
     def _do(self, part: str) -> None:
         """Run a part of the next step; after the last part, also do the work that comes between two steps."""
-        workload, place = self.workload, self.count % self._items
+        workload = self.workload
+        place = self.count % self._items
         self._steps[place][part]()
         if part != self._last:
             return
@@ -248,7 +254,8 @@ class Program:
 
     def check(self) -> Pairs:
         """Pair the results of the last step with the reference results that the workload computes."""
-        given, item = self._given.copy(), (self.count - 1) % self._items
+        given = self._given.copy()
+        item = (self.count - 1) % self._items
         for name in self.workload.cycled:
             given[name] = given[name][item]
         seen: Any = _Seen(self.backend, self._views[item])
@@ -260,19 +267,30 @@ class _Seen:
     """The arrays of a view, each copied to the host when it is read."""
 
     def __init__(self, backend: Backend, view: Arrays) -> None:
-        self._host, self._view = backend.host, view
+        self._host = backend.host
+        self._view = view
 
     def __getattr__(self, name: str) -> Any:
         return self._host(getattr(self._view, name))
 
 
+@contextmanager
+def set_within(owner: object, name: str, value: object) -> Iterator[None]:
+    """Set an attribute of a module or an object within this context."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Backend:
     """Import the backend `name` and set it up; raise NotMeasurable if its package or device is missing."""
-    made: Backend = _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed)
-    return made
+    return cast(Backend, _load(name).Backend(device=device, precision=precision, threads=threads, seed=seed))
 
 
-def _load(name: str) -> Any:
+def _load(name: str) -> ModuleType:
     """Import the module of a backend; raise NotMeasurable if a package that it needs is not installed."""
     try:
         return importlib.import_module(f"respeed.backends.{name}")
@@ -299,20 +317,23 @@ def try_device(backend: str, device: str) -> Facts:
         or was wrong, and some precision works.
     """
     module = _load(backend)
-    square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
-    reasons: dict[str, str | None] = {}
-    for precision in module.PRECISIONS:
-        try:
-            made = module.Backend(device=device, precision=precision, threads=1, seed=0)
-            factor = made.array(square)
-            is_right = np.array_equal(made.host(factor @ factor + 1), square @ square + 1)
-            reasons[precision] = None if is_right else f"{SMALL_PRODUCT} is wrong"
-        except NotMeasurable as reason:
-            reasons[precision] = str(reason)
-        except Exception as error:  # of the device, its driver or its libraries
-            reasons[precision] = f"{SMALL_PRODUCT} fails: {first_line(first_cause(error))}"
+    reasons = {precision: _why_not(module, device, precision) for precision in module.PRECISIONS}
     failed = any(reason and reason.startswith(SMALL_PRODUCT) for reason in reasons.values())
     return {"reasons": reasons, "lasting": not failed and None in reasons.values()}
+
+
+def _why_not(module: ModuleType, device: str, precision: str) -> str | None:
+    """Return why a backend's module cannot compute in a precision on a device; None if it can."""
+    square = np.arange(4.0).reshape(2, 2)  # so small that its square is exact in every precision
+    try:
+        backend = module.Backend(device=device, precision=precision, threads=1, seed=0)
+        factor = backend.array(square)
+        is_right = np.array_equal(backend.host(factor @ factor + 1), square @ square + 1)
+    except NotMeasurable as reason:
+        return str(reason)
+    except Exception as error:  # of the device, its driver or its libraries
+        return f"{SMALL_PRODUCT} fails: {first_line(first_cause(error))}"
+    return None if is_right else f"{SMALL_PRODUCT} is wrong"
 
 
 def first_cause(error: BaseException) -> BaseException:

@@ -1,8 +1,8 @@
 """The base class of backends on CPUs: compiled random draws, and threads that each work alone."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from threading import Barrier
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed import kernels
-from respeed.backends import Backend, Step
+from respeed.backends import Backend, set_within
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import fill_uniform
-from respeed.workloads import Item
+from respeed.workloads import Item, Step
 
 
 class OnCpu(Backend):
@@ -31,10 +31,10 @@ class OnCpu(Backend):
         super().__init__(precision, threads)
         kernels.FEW = self.few
         self._keys = Generator(np.random.SFC64(seed))
-        self._others = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
+        self._helpers = ThreadPoolExecutor(max(1, threads - 1), "respeed-each", self.begin_thread)
         # All threads begin here: in some libraries the number that one thread sets for itself holds for all threads.
         together = Barrier(max(1, threads - 1))
-        list(self._others.map(lambda _: together.wait(), range(threads - 1)))
+        list(self._helpers.map(lambda _: together.wait(), range(threads - 1)))
         self._limit(threads)
 
     def set_threads(self, threads: int) -> None:
@@ -50,28 +50,31 @@ class OnCpu(Backend):
         self._limit(1)
 
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
-        """Call `work` for every item, in this thread and the others; each thread's matrix products use one core."""
+        """Call `work` for every item, in this thread and the helpers; each thread's matrix products use one core."""
         if self.threads == 1 or len(items) == 1:
             super().each(items, work)
             return
         # A strip of neighbours for each thread, and from all strips the first, then the second, ...
         strip = -(-len(items) // self.threads)
-        order = iter([item for place in range(strip) for item in items[place::strip]])
+        order: list[Item] = []
+        for first in range(strip):
+            order += items[first::strip]
+        queue = iter(order)
 
         def take() -> None:
-            for item in order:
+            for item in queue:
                 work(item)
 
         self._limit(1)
-        with self._set("AT_MARK", None):
-            others = [self._others.submit(take) for _ in range(self.threads - 1)]
+        with set_within(kernels, "AT_MARK", None):
+            helpers = [self._helpers.submit(take) for _ in range(self.threads - 1)]
             try:
                 take()
             finally:
-                wait(others)
+                wait(helpers)
                 self._limit(self.threads)
-        for other in others:
-            other.result()
+        for helper in helpers:
+            helper.result()
 
     def limited(self, step: Step, threads: int) -> Step:
         """Return the step limited to `threads` threads; the probe between two blocks still uses all threads.
@@ -82,7 +85,7 @@ class OnCpu(Backend):
         if threads > before:
             raise NotMeasurable(f"needs {threads} cores, the row has {before}")
 
-        def on_some() -> None:
+        def limited_step() -> None:
             self.threads = threads
             try:
                 self._limit(threads)
@@ -91,25 +94,15 @@ class OnCpu(Backend):
                 self.threads = before
                 self._limit(before)
 
-        return on_some
-
-    @contextmanager
-    def _set(self, name: str, value: Any) -> Iterator[None]:
-        """Set a variable of `kernels` within this context."""
-        kept = getattr(kernels, name)
-        setattr(kernels, name, value)
-        try:
-            yield
-        finally:
-            setattr(kernels, name, kept)
+        return limited_step
 
     def marked(self, at_mark: Step) -> AbstractContextManager[Any]:
         """Return a context in which steps call `at_mark` before matrix products while no thread works."""
-        return self._set("AT_MARK", at_mark)
+        return set_within(kernels, "AT_MARK", at_mark)
 
     def rehearsals(self) -> Sequence[AbstractContextManager[None]]:
         """Return two contexts for compiled passes on small arrays: on one thread, and on all, as for large arrays."""
-        return (*super().rehearsals(), self._set("FEW", 0))
+        return (nullcontext(), set_within(kernels, "FEW", 0))
 
     def uniform(self, out: Any) -> Any:
         """Fill an array with uniform random numbers, drawn with a new key, and return it."""

@@ -2,13 +2,14 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
-from respeed.backends import Step, first_cause
+from respeed.backends import first_cause, set_within
 from respeed.errors import NotMeasurable
 from respeed.text import first_line
+from respeed.workloads import Step
 
 
 class Graphs:
@@ -19,7 +20,9 @@ class Graphs:
     """
 
     def __init__(self, device: torch.device, dtype: torch.dtype, random: torch.Generator) -> None:
-        self._device, self._random, self._stream = device, random, torch.cuda.Stream(device)
+        self._device = device
+        self._random = random
+        self._stream = torch.cuda.Stream(device)
         self._wanted = True
         self._troubles: dict[str, None] = {}
         self.workspace_bytes = warm_up_products(self._stream, dtype)
@@ -98,14 +101,9 @@ class Graphs:
         self._troubles.clear()
         return reasons or None
 
-    @contextmanager
-    def none(self) -> Iterator[None]:
+    def none(self) -> AbstractContextManager[None]:
         """Within this context, make no graphs: launch steps operation by operation."""
-        before, self._wanted = self._wanted, False
-        try:
-            yield
-        finally:
-            self._wanted = before
+        return set_within(self, "_wanted", False)
 
     def bytes_kept(self) -> int:
         """Return how many bytes of the graphs' memory are reserved but hold no array."""

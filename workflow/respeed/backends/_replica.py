@@ -29,7 +29,8 @@ class Replica:
     """A replica of a program, with the methods that the parent may call."""
 
     def __init__(self, rank: int) -> None:
-        self.rank, self.cpus = rank, allowed_cpus()[rank:][:1]
+        self.rank = rank
+        self.cpus = allowed_cpus()[rank:][:1]
 
     def join(self, count: int, folder: str, device: str, precision: str) -> None:
         """Become one of `count` replicas, on a core or GPU of its own; they find one another by a file in `folder`."""
@@ -68,7 +69,8 @@ class Replica:
 def main() -> None:
     """Call the methods that the parent names and send back results or errors; on an error it ends all replicas."""
     die_with_parent()
-    parent, replica = Connection(int(sys.argv[1])), Replica(int(sys.argv[2]))
+    parent = Connection(int(sys.argv[1]))
+    replica = Replica(int(sys.argv[2]))
     with contextlib.suppress(EOFError):  # the parent has ended
         while True:
             what, arguments = parent.recv()

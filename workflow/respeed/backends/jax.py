@@ -16,12 +16,12 @@ import jaxlib
 import numpy as np
 
 from respeed.backends import Backend as Base
-from respeed.backends import Program, Step
+from respeed.backends import Program
 from respeed.errors import NotMeasurable
 from respeed.machine.devices import NAMES, split_device, too_high
 from respeed.machine.process import read_word
 from respeed.text import first_line
-from respeed.workloads import Arrays, Workload
+from respeed.workloads import Arrays, Step, Workload
 from respeed.workloads.arrays import Zeros
 
 DEVICES = ("cpu", "cuda", "tpu")
@@ -116,7 +116,9 @@ class JaxProgram(Program):
         return changes, reads
 
     def _function(self, changes: Mapping[str, Any], reads: Mapping[str, Any]) -> dict[str, Any]:
-        key, dtype, workload = changes["key"], self.backend.host_dtype, cast(Any, self.workload)
+        key = changes["key"]
+        dtype = self.backend.host_dtype
+        workload = cast(Any, self.workload)
 
         def uniform(shape: Sequence[int]) -> Any:
             """Draw from [0, 1) with 24 bits, as many as fp32's significand has; jax.random.uniform draws 23."""
@@ -133,7 +135,8 @@ class JaxProgram(Program):
 
     def _write(self, name: str, values: Any) -> None:
         """Replace the array `name` by a new one with `values`, because JAX's arrays cannot be written to."""
-        arrays, make = vars(self.arrays), self.backend.array
+        arrays = vars(self.arrays)
+        make = self.backend.array
         if name in self.workload.cycled:
             arrays[name] = [make(item) for item in values]
         else:

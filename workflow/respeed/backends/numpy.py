@@ -47,10 +47,10 @@ class Backend(OnCpu):
         """Return `values` as an array in the row's precision; integers keep their type."""
         if isinstance(values, Drawn):  # drawn where it is to lie
             return np.asarray(values, self.host_dtype)
-        values = np.asarray(values)
+        given = np.asarray(values)
         # Large arrays begin where a cache line does, and their pages are touched here, not by the first step.
-        out = empty_aligned(values.shape, values.dtype if values.dtype.kind in "iu" else self.host_dtype)
-        out[...] = values
+        out = empty_aligned(given.shape, given.dtype if given.dtype.kind in "iu" else self.host_dtype)
+        out[...] = given
         return out
 
     def write(self, values: Any, out: np.ndarray) -> None:

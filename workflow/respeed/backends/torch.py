@@ -10,7 +10,6 @@ precision training, ICLR 2018.
 import contextlib
 import os
 import re
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from respeed import kernels
 from respeed.backends import Backend as Base
-from respeed.backends import Step, first_cause
+from respeed.backends import first_cause
 from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, is_of_the_disk
@@ -31,17 +31,17 @@ from respeed.machine.devices import NAMES, split_device, too_high
 from respeed.machine.process import Facts
 from respeed.paths import private_folder
 from respeed.text import first_line
+from respeed.workloads import Step
 from respeed.workloads.arrays import Drawn, Zeros
 
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
-# How long a compile that failed is not tried again: a session.
-FAILED_SECONDS = 12 * 3600.0
 # For the gradient of a 5x5 kernel cuDNN has Winograd's algorithm on 13x13 numbers, F(5x5, 9x9). In fp32, on an H200 by
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
-BY_WINOGRAD, WINOGRAD_ERROR = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes"), 6e-3
+BY_WINOGRAD = ("Conv2d 5x5 weight gradients", "Conv2d 5x5 weight changes")
+WINOGRAD_ERROR = 6e-3
 # The matrix products of steps.
 PRODUCTS = {torch.mm, torch.addmm, torch.bmm, torch.baddbmm, torch.matmul, Tensor.matmul, Tensor.__matmul__}
 # The types of arrays, where these are not fp32.
@@ -73,20 +73,20 @@ class Torch(Base):
         if self._low:
             self.memory_factor = 1.5 if self._adds_itself else 3.0
 
-    def array(self, values: Any, *, exact: bool = False) -> Tensor:
+    def array(self, values: ArrayLike, *, exact: bool = False) -> Tensor:
         """Return `values` on the device in the row's precision; if `exact`, in fp32 at least; integers as int64."""
         dtype = self._wide if exact else self.dtype
         if isinstance(values, Zeros):  # made there; full, not zeros: pages are touched here, not by the first step
-            made = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
+            tensor = torch.full(values.shape, 0.0, dtype=dtype, device=self.device)
         else:
             array = np.asarray(values)
             if array.dtype.kind in "iu":
                 return torch.from_numpy(np.array(array, np.int64)).to(self.device)
             on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
-            made = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
+            tensor = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
         if exact and self._low:
-            made.low = made.to(self.dtype)  # what products read
-        return made
+            tensor.low = tensor.to(self.dtype)  # what products read
+        return tensor
 
     def write(self, values: Any, out: Tensor) -> None:
         """Copy `values`, an array of the host or one float for all elements, into `out`."""
@@ -97,10 +97,7 @@ class Torch(Base):
 
     def host(self, array: Any) -> Any:
         """Return a tensor as a NumPy array, low precisions as fp32; return anything else unchanged."""
-        if not isinstance(array, Tensor):
-            return array
-        array = array.detach().cpu()
-        return (array if array.dtype.itemsize >= 4 else array.float()).numpy()
+        return to_numpy(array) if isinstance(array, Tensor) else array
 
     def operands(self, *parameters: Tensor) -> Any:
         """Return learned arrays as operands of matrix products: rounded copies in low precision, else unchanged."""
@@ -136,6 +133,12 @@ class Torch(Base):
             "library": "torch",
             "threads_set": torch.get_num_threads(),
         }
+
+
+def to_numpy(tensor: Tensor) -> Any:
+    """Return a tensor as a NumPy array, low precisions as fp32."""
+    tensor = tensor.detach().cpu()
+    return (tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy()
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -223,7 +226,8 @@ class OnAccelerator(Torch):
 
     def bytes_free(self) -> float:
         """Return how many bytes of the device's memory are free for arrays."""
-        device, of = self.device, self._of
+        device = self.device
+        of = self._of
         if device.type == "mps":  # the host's memory, of which Metal lets a program have a part
             return float(max(0, of.recommended_max_memory() - of.current_allocated_memory()))
         try:
@@ -270,13 +274,7 @@ class OnCuda(OnAccelerator):
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
         # Kernels that were compiled before are loaded, from a folder that no other user could have put anything into.
-        folder = private_folder("triton")
-        os.environ["TRITON_CACHE_DIR"] = str(folder)
-        # A compile that failed may take minutes to fail again: it is not tried in every process of a session.
-        device = re.sub(r"\W+", "-", torch.cuda.get_device_name(self.device))
-        failed = folder / f"failed-{torch.__version__}-{device}.txt"
-        if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
-            return failed.read_text(encoding="utf-8")
+        os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
         try:
             from respeed.kernels.fused import compile_for
 
@@ -285,10 +283,7 @@ class OnCuda(OnAccelerator):
             # A lack of memory or a full disk says nothing about the kernels, but would make rounds differ.
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
-            reason = f"torch: {first_line(error)[:200]}"
-            with contextlib.suppress(OSError):
-                failed.write_text(reason, encoding="utf-8")
-            return reason
+            return f"torch: {first_line(error)[:200]}"
         return "triton"
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:
@@ -316,7 +311,8 @@ class OnCuda(OnAccelerator):
 
     def describe(self) -> Facts:
         """Return the facts about torch on a GPU for a record, such as whether Triton's kernels and graphs are used."""
-        properties, cuda = torch.cuda.get_device_properties(self.device), torch.version.cuda
+        properties = torch.cuda.get_device_properties(self.device)
+        cuda = torch.version.cuda
         return {
             **super().describe(),
             "library": f"cuBLAS (CUDA {cuda})" if cuda else f"hipBLAS ({torch.version.hip})",
@@ -344,7 +340,8 @@ def missing(kind: str, index: int | None) -> str | None:
 
 def why_not(kind: str, precision: str) -> str | None:
     """Return why torch cannot compute in the precision on the current device of the kind; None if it can."""
-    of, has = getattr(torch, kind), True
+    of = getattr(torch, kind)
+    has = True
     # Whether AMD's libraries use TF32 depends on their own environment: the row could be fp32 under another name.
     if precision == "tf32" and (kind != "cuda" or torch.version.hip or not of.is_tf32_supported()):
         return "TF32 needs an NVIDIA GPU of 2020 or later"

@@ -9,7 +9,6 @@ import ast
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -26,7 +25,7 @@ MAX_BYTES = 1_000_000
 CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validate_by_alias=True)
 # The methods that a workload must have besides a step, and the class variables that it may declare.
 METHODS = ("arrays", "check", "flops", "traffic_bytes")
-SAID = ("tests", "frameworks", "precisions", "products", "allocates")
+SAID = ("frameworks", "precisions", "products", "allocates")
 
 Kinds = dict[str, Literal["whole", "real", "any"] | Names]
 Facts = TypeVar("Facts")
@@ -42,8 +41,6 @@ class WorkloadFacts:
         The file that defines the workload's class.
     parameters, options : mapping
         Required and optional parameters of a case, each with its kind ("whole", "real", "any") or allowed texts.
-    tests : mapping
-        Parameters to change in the tests, each with two values: a tiny one ("smoke") and an odd one ("odd").
     methods : tuple of str
         The names of its methods; a step is named after its framework.
     frameworks, precisions : tuple of str
@@ -57,7 +54,6 @@ class WorkloadFacts:
     parameters: Kinds
     options: Kinds
     methods: Names
-    tests: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     frameworks: Names = ()
     precisions: Names = ()
     products: bool = True

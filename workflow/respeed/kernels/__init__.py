@@ -71,7 +71,8 @@ def compiled_parallel(function: Function, worth: int = 1) -> Function:
 
 def empty_aligned(shape: Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
     """Return an uninitialised array that begins at the start of a cache line."""
-    count, size = math.prod(shape), np.dtype(dtype).itemsize
+    count = math.prod(shape)
+    size = np.dtype(dtype).itemsize
     raw = np.empty(count + LINE // size, dtype)
     first = -raw.ctypes.data % LINE // size
     return raw[first : first + count].reshape(shape)

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.cpu import CPUContext
 from numba.extending import get_cython_function_address, intrinsic
 from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
@@ -21,7 +22,8 @@ from respeed import kernels
 # Whether all BLAS functions take sizes as 32-bit integers, as this file passes them. They do in all wheels; another
 # build of SciPy may take int64_t.
 TAKES_INT = ", int *, int *, int *," in repr(cython_blas.__pyx_capi__["sgemm"])
-_N, _T = np.int8(ord("N")), np.int8(ord("T"))
+_N = np.int8(ord("N"))
+_T = np.int8(ord("T"))
 # transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc: the places of arguments that are addresses already.
 # Fortran takes all arguments by address.
 _ARRAYS = {6, 8, 11}
@@ -34,7 +36,7 @@ def _call(typing_context: Any, address: Any, arguments: Any) -> Any:
     The address is an argument, so that compiled code stays right in the next process, where the address differs.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
         anything = cgutils.voidptr_t
         references = []
         for place, value in enumerate(cgutils.unpack_tuple(builder, values[1])):
@@ -62,9 +64,9 @@ def _multiply(
     alpha: np.floating[Any],
     beta: np.floating[Any],
 ) -> None:
-    m, k = (a.shape[1], a.shape[0]) if transpose_a else (a.shape[0], a.shape[1])
-    inner, n = (b.shape[1], b.shape[0]) if transpose_b else (b.shape[0], b.shape[1])
-    if k != inner or out.shape[0] != m or out.shape[1] != n:
+    m, k = a.T.shape if transpose_a else a.shape
+    inner, n = b.T.shape if transpose_b else b.shape
+    if k != inner or out.shape != (m, n):
         raise ValueError("shapes do not fit")
     # BLAS is column-major: a row-major (m, n) array is a column-major (n, m) one of the same memory, so that C = A B is
     # asked for as C^T = B^T A^T, and nothing is copied.
@@ -105,7 +107,8 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta
     if kernels.AT_MARK:
         kernels.AT_MARK()
     product, address, times_vector = _PRODUCTS[out.dtype]
-    transpose_a, transpose_b = not a.flags.c_contiguous, not b.flags.c_contiguous
+    transpose_a = not a.flags.c_contiguous
+    transpose_b = not b.flags.c_contiguous
     if len(out) == 1 and len(a) == 1 and not transpose_b:
         # The matrix product would take up to eight times as long for one row: it first copies all of b into a layout
         # for many rows.

@@ -27,68 +27,85 @@ _FUSED = {"enable_fp_fusion": True}
 
 
 @_compiled
-def _coordinate_step(out, left, s, diagonal, active, columns, penalty):
+def _coordinate_step(out, remaining, s, diagonal, active, columns, penalty):
     """Compute MANY elements of a row of `coordinate_step`."""
-    row, at = tl.program_id(0).to(tl.int64), tl.program_id(1) * MANY + tl.arange(0, MANY)
-    inside, place = at < columns, row * columns + at
-    g, x = tl.load(diagonal + at, inside, 1.0), tl.load(s + place, inside, 0.0)
-    pull = tl.load(left + place, inside, 0.0) + x * g
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * MANY + tl.arange(0, MANY)
+    inside = at < columns
+    place = row * columns + at
+    g = tl.load(diagonal + at, inside, 1.0)
+    x = tl.load(s + place, inside, 0.0)
+    pull = tl.load(remaining + place, inside, 0.0) + x * g
     new = (tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)) / g
     tl.store(out + place, tl.where(tl.load(active + row) != 0.0, new - x, 0.0), inside)
 
 
 @_compiled
-def _line_search(s, left, objective, active, direction, moved, lengths, count, columns, penalty, of_objective, of_norm):
+def _line_search(
+    s, remaining, objective, active, direction, moved, lengths, count, columns, penalty, of_objective, of_norm
+):
     """Search along one row: the first loop tries all lengths, the second moves by the chosen one."""
     row = tl.program_id(0).to(tl.int64)
-    s, left = s + row * columns, left + row * columns
-    direction, moved = direction + row * columns, moved + row * columns
+    s = s + row * columns
+    remaining = remaining + row * columns
+    direction = direction + row * columns
+    moved = moved + row * columns
     lane = tl.arange(0, LANES)
     t = tl.load(lengths + lane, lane < count, 0.0)
-    slopes, curves = tl.zeros((PIECE,), tl.float32), tl.zeros((PIECE,), tl.float32)
-    norms, after = tl.zeros((PIECE,), tl.float32), tl.zeros((LANES,), tl.float32)
+    slopes = tl.zeros((PIECE,), tl.float32)
+    curves = tl.zeros((PIECE,), tl.float32)
+    norms = tl.zeros((PIECE,), tl.float32)
+    after = tl.zeros((LANES,), tl.float32)
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
         inside = at < columns
-        d, x = tl.load(direction + at, inside, 0.0), tl.load(s + at, inside, 0.0)
-        slopes += tl.load(left + at, inside, 0.0) * d
+        d = tl.load(direction + at, inside, 0.0)
+        x = tl.load(s + at, inside, 0.0)
+        slopes += tl.load(remaining + at, inside, 0.0) * d
         curves += tl.load(moved + at, inside, 0.0) * d
         norms += tl.abs(x)
         after += tl.sum(tl.abs(x[:, None] + t[None, :] * d[:, None]), 0)
-    slope, curve, norm = tl.sum(slopes, 0), tl.sum(curves, 0), tl.sum(norms, 0)
-    was, on = tl.load(objective + row), tl.load(active + row)
+    slope = tl.sum(slopes, 0)
+    curve = tl.sum(curves, 0)
+    norm = tl.sum(norms, 0)
+    before = tl.load(objective + row)
+    on = tl.load(active + row)
     change = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
-    lowers = (change < -of_objective * was - of_norm * penalty * norm) & (t * on > 0.0)
+    lowers = (change < -of_objective * before - of_norm * penalty * norm) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
     limit = tl.where(chosen < LANES, columns, 0)  # columns before this one are written: none without a length
     # All threads read `objective` and `active`, and one writes them, after all have read: else a row takes two lengths.
     tl.debug_barrier()
-    tl.store(objective + row, was + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
+    tl.store(objective + row, before + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
     tl.store(active + row, tl.where(chosen < LANES, 1.0, 0.0))
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
         inside = at < limit
         x = tl.load(s + at, inside, 0.0) + taken * tl.load(direction + at, inside, 0.0)
         tl.store(s + at, x, inside)
-        tl.store(left + at, tl.load(left + at, inside, 0.0) - taken * tl.load(moved + at, inside, 0.0), inside)
+        tl.store(
+            remaining + at, tl.load(remaining + at, inside, 0.0) - taken * tl.load(moved + at, inside, 0.0), inside
+        )
 
 
-def coordinate_step(out: Tensor, left: Tensor, s: Tensor, diagonal: Tensor, penalty: float, active: Tensor) -> None:
+def coordinate_step(
+    out: Tensor, remaining: Tensor, s: Tensor, diagonal: Tensor, penalty: float, active: Tensor
+) -> None:
     """Compute ``respeed.kernels.sparse.coordinate_step`` for contiguous arrays."""
     rows, columns = out.shape
     grid = rows, triton.cdiv(columns, MANY.value)
-    _coordinate_step[grid](out, left, s, diagonal, active, columns, penalty, **_FUSED)
+    _coordinate_step[grid](out, remaining, s, diagonal, active, columns, penalty, **_FUSED)
 
 
 def line_search(
-    s: Tensor, left: Tensor, objective: Tensor, active: Tensor, direction: Tensor, moved: Tensor,
+    s: Tensor, remaining: Tensor, objective: Tensor, active: Tensor, direction: Tensor, moved: Tensor,
     penalty: float, lengths: Tensor, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     """Compute ``respeed.kernels.sparse.line_search`` for contiguous arrays and up to 8 lengths."""
     rows, columns = s.shape
     numbers = len(lengths), columns, penalty, of_objective, of_norm
-    _line_search[(rows,)](s, left, objective, active, direction, moved, lengths, *numbers, **_FUSED)
+    _line_search[(rows,)](s, remaining, objective, active, direction, moved, lengths, *numbers, **_FUSED)
 
 
 def compile_for(device: torch.device) -> None:

@@ -16,9 +16,11 @@ from respeed.kernels import compiled, compiled_parallel, compiled_twice
 
 # exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is computed by its Taylor series: the first term that is left out is at
 # most 1.2e-7, a rounding error in float32. 2^whole is written into the exponent bits of a float32.
-_LOG2_E, _LARGEST = np.float32(1 / np.log(2.0)), np.float32(126.0)
+_LOG2_E = np.float32(1 / np.log(2.0))
+_LARGEST = np.float32(126.0)
 _C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(np.log(2.0) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
-_ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
+_ONE = np.float32(1.0)
+_HALF = np.float32(0.5)
 
 
 @compiled
@@ -51,9 +53,9 @@ def _sigmoid_of_type(z: types.Type) -> Any:
 @compiled_parallel
 def add_bias(out: np.ndarray, bias: np.ndarray) -> None:
     """Compute out <- out + bias; out (m, n), bias (n,)."""
-    for row in prange(out.shape[0]):
+    for row in prange(len(out)):
         o = out[row]
-        for j in range(o.shape[0]):
+        for j in range(len(o)):
             o[j] += bias[j]
 
 
@@ -61,9 +63,9 @@ def add_bias(out: np.ndarray, bias: np.ndarray) -> None:
 def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
     """Compute out <- scale sigmoid(out + bias); out (m, n), bias (n,)."""
     factor = out.dtype.type(scale)
-    for row in prange(out.shape[0]):
+    for row in prange(len(out)):
         o = out[row]
-        for j in range(o.shape[0]):
+        for j in range(len(o)):
             o[j] = factor * sigmoid(o[j] + bias[j])
 
 
@@ -73,11 +75,12 @@ def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
 
     It is computed as 2 sigmoid(2 z) - 1, whose error is small relative to 1, not relative to tanh(z).
     """
-    one, two = out.dtype.type(1), out.dtype.type(2)
-    for row in prange(out.shape[0]):
+    unit = out.dtype.type(1)
+    two = out.dtype.type(2)
+    for row in prange(len(out)):
         o = out[row]
-        for j in range(o.shape[0]):
-            o[j] = two * sigmoid(two * (o[j] + bias[j])) - one
+        for j in range(len(o)):
+            o[j] = two * sigmoid(two * (o[j] + bias[j])) - unit
 
 
 @compiled_parallel
@@ -86,32 +89,37 @@ def add_sigmoid_sample(out: np.ndarray, bias: np.ndarray, sample: np.ndarray, dr
 
     `out`, `sample` and `draws` are (m, n), `bias` is (n,). `draws` is fp32 whatever the type of the others.
     """
-    one, zero = sample.dtype.type(1), sample.dtype.type(0)
-    for row in prange(out.shape[0]):
-        o, s, u = out[row], sample[row], draws[row]
-        for j in range(o.shape[0]):
+    unit = sample.dtype.type(1)
+    zero = sample.dtype.type(0)
+    for row in prange(len(out)):
+        o = out[row]
+        s = sample[row]
+        u = draws[row]
+        for j in range(len(o)):
             o[j] = sigmoid(o[j] + bias[j])
-            s[j] = one if u[j] < o[j] else zero
+            s[j] = unit if u[j] < o[j] else zero
 
 
 @compiled_parallel
 def times_sigmoid_slope(error: np.ndarray, out: np.ndarray) -> None:
     """Compute error <- error out (1 - out), where out = sigmoid(z); both (m, n)."""
-    one = out.dtype.type(1)
-    for row in prange(error.shape[0]):
-        e, o = error[row], out[row]
-        for j in range(e.shape[0]):
-            e[j] *= o[j] * (one - o[j])
+    unit = out.dtype.type(1)
+    for row in prange(len(error)):
+        e = error[row]
+        o = out[row]
+        for j in range(len(e)):
+            e[j] *= o[j] * (unit - o[j])
 
 
 @compiled_parallel
 def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
     """Compute error <- error (1 - out^2), where out = tanh(z); both (m, n)."""
-    one = out.dtype.type(1)
-    for row in prange(error.shape[0]):
-        e, o = error[row], out[row]
-        for j in range(e.shape[0]):
-            e[j] *= (one - o[j]) * (one + o[j])
+    unit = out.dtype.type(1)
+    for row in prange(len(error)):
+        e = error[row]
+        o = out[row]
+        for j in range(len(e)):
+            e[j] *= (unit - o[j]) * (unit + o[j])
 
 
 @compiled_parallel
@@ -120,18 +128,21 @@ def softmax_error(out: np.ndarray, logits: np.ndarray, labels: np.ndarray, costs
 
     `out` and `logits` are (m, n), `labels` and `costs` (m,). Each row's largest logit is subtracted before exp.
     """
-    for row in prange(out.shape[0]):
-        z, o = logits[row], out[row]
-        largest, total, one = z[0], z.dtype.type(0), z.dtype.type(1)
-        for j in range(1, z.shape[0]):
+    for row in prange(len(out)):
+        z = logits[row]
+        o = out[row]
+        largest = z[0]
+        total = z.dtype.type(0)
+        unit = z.dtype.type(1)
+        for j in range(1, len(z)):
             largest = z[j] if z[j] > largest else largest
-        for j in range(z.shape[0]):
+        for j in range(len(z)):
             o[j] = np.exp(z[j] - largest)
             total += o[j]
-        share = one / total
-        for j in range(z.shape[0]):
+        share = unit / total
+        for j in range(len(z)):
             o[j] *= share
-        o[labels[row]] -= one
+        o[labels[row]] -= unit
         costs[row] = np.log(total) - (z[labels[row]] - largest)
 
 
@@ -144,15 +155,19 @@ def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
 
     `out` and `x` are (m, n), `costs` (m,). log(1 + exp z) is max(z, 0) - log(sigmoid |z|).
     """
-    one, zero = out.dtype.type(1), out.dtype.type(0)
-    for row in prange(out.shape[0]):
+    unit = out.dtype.type(1)
+    zero = out.dtype.type(0)
+    for row in prange(len(out)):
         total = zero
         for begin in range(0, out.shape[1], _TOGETHER):
-            v, o, product = x[row, begin : begin + _TOGETHER], out[row, begin : begin + _TOGETHER], one
-            for j in range(o.shape[0]):
-                z, probability = o[j], sigmoid(o[j])
+            v = x[row, begin : begin + _TOGETHER]
+            o = out[row, begin : begin + _TOGETHER]
+            product = unit
+            for j in range(len(o)):
+                z = o[j]
+                probability = sigmoid(o[j])
                 total += (z if z > zero else zero) - v[j] * z
-                product *= probability if z > zero else one - probability
+                product *= probability if z > zero else unit - probability
                 o[j] = v[j] - probability
             total -= np.log(product)
         costs[row] = total
@@ -161,15 +176,20 @@ def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
 @compiled_parallel
 def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> None:
     """Compute out <- x where draws >= share, else 0; all (m, n)."""
-    below, zero = np.float32(share), out.dtype.type(0)
-    for row in prange(out.shape[0]):
-        o, v, u = out[row], x[row], draws[row]
-        for j in range(o.shape[0]):
+    below = np.float32(share)
+    zero = out.dtype.type(0)
+    for row in prange(len(out)):
+        o = out[row]
+        v = x[row]
+        u = draws[row]
+        for j in range(len(o)):
             o[j] = v[j] if u[j] >= below else zero
 
 
 # Odd numbers with about as many bits set as not: any such factors mix well between the shifts, as the tests show.
-_MIX1, _MIX2, _MIX3 = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D)
+_MIX1 = np.uint32(0x9E3779B1)
+_MIX2 = np.uint32(0x85EBCA77)
+_MIX3 = np.uint32(0xC2B2AE3D)
 
 
 @compiled
@@ -190,22 +210,24 @@ def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
 @compiled
 def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
     """Fill `out` (n,) with draws from [low, low + width), for places from `begin` on; draws are always float32."""
-    least, span, place = np.float32(low), np.float32(width), np.uint32(begin)
-    for j in range(out.shape[0]):
+    least = np.float32(low)
+    span = np.float32(width)
+    place = np.uint32(begin)
+    for j in range(len(out)):
         out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least
 
 
 @compiled_parallel
 def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
     """Fill `out` (m, n) with draws from [0, 1) under the key (first, second), each for its place in `out`."""
-    for row in prange(out.shape[0]):
+    for row in prange(len(out)):
         fill_drawn(out[row], row * out.shape[1], 0.0, 1.0, first, second)
 
 
 @compiled_parallel
 def add(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """Compute out <- x + y; all (n,)."""
-    for i in prange(out.shape[0]):
+    for i in prange(len(out)):
         out[i] = x[i] + y[i]
 
 
@@ -213,20 +235,20 @@ def add(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
 def add_scaled(out: np.ndarray, x: np.ndarray, scale: float) -> None:
     """Compute out <- out + scale x; both (n,)."""
     factor = out.dtype.type(scale)
-    for i in prange(out.shape[0]):
+    for i in prange(len(out)):
         out[i] += factor * x[i]
 
 
 @compiled_parallel
 def copy(out: np.ndarray, source: np.ndarray) -> None:
     """Compute out <- source; both (n,)."""
-    for i in prange(out.shape[0]):
+    for i in prange(len(out)):
         out[i] = source[i]
 
 
 def _sigmoids(out: np.ndarray) -> None:
     """Compute out <- sigmoid(out), (n,)."""
-    for i in prange(out.shape[0]):
+    for i in prange(len(out)):
         out[i] = sigmoid(out[i])
 
 

@@ -27,43 +27,54 @@ compiled_solver = partial(compiled_parallel, worth=1000)
 
 
 @compiled_parallel
-def coordinate_step(out: Array, left: Array, s: Array, diagonal: Array, penalty: float, active: Array) -> None:
-    """Compute out <- soft(left + s diagonal, penalty) / diagonal - s, or 0 in rows that are not active.
+def coordinate_step(out: Array, remaining: Array, s: Array, diagonal: Array, penalty: float, active: Array) -> None:
+    """Compute out <- soft(remaining + s diagonal, penalty) / diagonal - s, or 0 in rows that are not active.
 
-    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `left` and `s` are (m, n), `diagonal` (n,), `active` (m,), 0 or 1.
+    soft(z, p) = sign(z) max(|z| - p, 0). `out`, `remaining` and `s` are (m, n), `diagonal` (n,), `active` (m,), 0 or 1.
     """
-    gamma, zero = out.dtype.type(penalty), out.dtype.type(0)
-    for row in prange(out.shape[0]):
-        d, c, x = out[row], left[row], s[row]
+    gamma = out.dtype.type(penalty)
+    zero = out.dtype.type(0)
+    for row in prange(len(out)):
+        d = out[row]
+        c = remaining[row]
+        x = s[row]
         if active[row] == 0:
             d[:] = zero
             continue
-        for j in range(d.shape[0]):
+        for j in range(len(d)):
             pull = c[j] + x[j] * diagonal[j]
             d[j] = (max(pull - gamma, zero) + min(pull + gamma, zero)) / diagonal[j] - x[j]
 
 
 @compiled_parallel
 def line_search(
-    s: Array, left: Array, objective: Array, active: Array, direction: Array, moved: Array,
+    s: Array, remaining: Array, objective: Array, active: Array, direction: Array, moved: Array,
     penalty: float, lengths: Array, of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     """Move each active row by the first length t that lowers its objective enough; without one, make it inactive.
 
-    change(t) = t^2/2 <moved, direction> - t <left, direction> + penalty (||s + t direction||_1 - ||s||_1)
+    change(t) = t^2/2 <moved, direction> - t <remaining, direction> + penalty (||s + t direction||_1 - ||s||_1)
     enough: change < -of_objective objective - of_norm penalty ||s||_1
-    s += t direction    left -= t moved    objective += change
+    s += t direction    remaining -= t moved    objective += change
 
-    `s`, `left`, `direction` and `moved` are (m, n), `objective` and `active`, 0 or 1, are (m,).
+    `s`, `remaining`, `direction` and `moved` are (m, n), `objective` and `active`, 0 or 1, are (m,).
     """
-    gamma, half, zero = s.dtype.type(penalty), s.dtype.type(0.5), s.dtype.type(0)
-    share, share_of_norm = s.dtype.type(of_objective), gamma * s.dtype.type(of_norm)
-    for row in prange(s.shape[0]):
+    gamma = s.dtype.type(penalty)
+    half = s.dtype.type(0.5)
+    zero = s.dtype.type(0)
+    share = s.dtype.type(of_objective)
+    share_of_norm = gamma * s.dtype.type(of_norm)
+    for row in prange(len(s)):
         if active[row] == 0:
             continue
-        d, m, c, x = direction[row], moved[row], left[row], s[row]
-        slope, curve, norm = zero, zero, zero
-        for j in range(d.shape[0]):
+        d = direction[row]
+        m = moved[row]
+        c = remaining[row]
+        x = s[row]
+        slope = zero
+        curve = zero
+        norm = zero
+        for j in range(len(d)):
             slope += c[j] * d[j]
             curve += m[j] * d[j]
             norm += abs(x[j])
@@ -71,11 +82,11 @@ def line_search(
         active[row] = 0
         for t in lengths:
             after = zero
-            for j in range(d.shape[0]):
+            for j in range(len(d)):
                 after += abs(x[j] + t * d[j])
             change = half * t * t * curve - t * slope + gamma * (after - norm)
             if change < enough:
-                for j in range(d.shape[0]):
+                for j in range(len(d)):
                     x[j] += t * d[j]
                     c[j] -= t * m[j]
                 objective[row] += change
@@ -86,15 +97,20 @@ def line_search(
 @compiled_parallel
 def gradient_step(out: Array, bases: Array, product: Array, target: Array, rate: float) -> None:
     """Compute out <- bases - rate (product - target), with rows of norm above 1 scaled to norm 1; all (n, k)."""
-    r, one = out.dtype.type(rate), out.dtype.type(1)
-    for row in prange(out.shape[0]):
-        o, b, p, c, square = out[row], bases[row], product[row], target[row], out.dtype.type(0)
-        for j in range(o.shape[0]):
+    r = out.dtype.type(rate)
+    unit = out.dtype.type(1)
+    for row in prange(len(out)):
+        o = out[row]
+        b = bases[row]
+        p = product[row]
+        c = target[row]
+        square = out.dtype.type(0)
+        for j in range(len(o)):
             o[j] = b[j] - r * (p[j] - c[j])
             square += o[j] * o[j]
-        if square > one:
-            scale = one / np.sqrt(square)
-            for j in range(o.shape[0]):  # Numba takes `o *= scale` for a reduction over rows
+        if square > unit:
+            scale = unit / np.sqrt(square)
+            for j in range(len(o)):  # Numba takes `o *= scale` for a reduction over rows
                 o[j] *= scale
 
 
@@ -137,27 +153,33 @@ _Active = namedtuple("_Active", "index sign value goal factor")
 
 @compiled
 def _search(s: Array, gram: Array, q: Array, gamma: float32, factor: Array) -> None:
-    n = gram.shape[0]
+    n = len(gram)
     active = _Active(np.empty(n, np.int64), np.empty(n, float32), np.empty(n, float32), np.empty(n, float32), factor)
     index, sign, value, _, _ = active
-    left, size = q.copy(), 0
+    remaining = q.copy()
+    size = 0
     s[:] = 0.0
     for _ in range(MAX_STEPS):
-        best, where = float32(0.0), -1
+        best = float32(0.0)
+        where = -1
         for j in range(n):
-            if abs(left[j]) > best and s[j] == 0.0:
-                best, where = abs(left[j]), j
+            if abs(remaining[j]) > best and s[j] == 0.0:
+                best = abs(remaining[j])
+                where = j
         if where < 0 or best <= (1.0 + SEARCH_OPTIMAL) * gamma or size == n:
             return
-        index[size], value[size], sign[size] = where, 0.0, np.sign(left[where])
+        index[size] = where
+        value[size] = 0.0
+        sign[size] = np.sign(remaining[where])
         _extend_factor(size, gram, index, factor)
-        size, signs_hold = size + 1, False
+        size += 1
+        signs_hold = False
         for _ in range(MAX_STEPS):
             if signs_hold or size == 0:
                 break
             _solve(size, gamma, q, active)
             size, signs_hold = _move(size, gamma, gram, q, active)
-        _refresh(s, left, size, gram, index, value, q)
+        _refresh(s, remaining, size, gram, index, value, q)
 
 
 @compiled
@@ -172,7 +194,7 @@ def _extend_factor(size: int, gram: Array, index: Array, factor: Array) -> None:
     total = row[index[size]]
     for j in range(size):
         total -= factor[size, j] * factor[size, j]
-    # If two bases are nearly the same, almost nothing is left here for the second; it then hardly moves.
+    # If two bases are nearly the same, almost nothing is left for the second; it then hardly moves.
     factor[size, size] = np.sqrt(max(total, float32(1e-6)))
 
 
@@ -202,16 +224,18 @@ def _move(size: int, gamma: float32, gram: Array, q: Array, active: _Active) -> 
         value[:size] = goal[:size]
         return size, True
     t, zero = _best_length(size, gamma, gram, q, active)
-    kept = 0
+    count = 0
     for i in range(size):
         new = value[i] + t * (goal[i] - value[i])
         if new != 0.0 and i != zero:
-            index[kept], value[kept], sign[kept] = index[i], new, np.sign(new)
-            kept += 1
-    if kept != size:
-        for i in range(kept):
+            index[count] = index[i]
+            value[count] = new
+            sign[count] = np.sign(new)
+            count += 1
+    if count != size:
+        for i in range(count):
             _extend_factor(i, gram, index, factor)
-    return kept, False
+    return count, False
 
 
 @compiled
@@ -221,16 +245,20 @@ def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Acti
     The quadratic part is a t^2 / 2 + b t. Candidates are t = 1 and each t where a coefficient changes its sign.
     """
     index, _, value, goal, _ = active
-    a, b = float32(0.0), float32(0.0)
+    a = float32(0.0)
+    b = float32(0.0)
     for i in range(size):
         row = gram[index[i]]
-        along, here = float32(0.0), float32(0.0)
+        along = float32(0.0)
+        current = float32(0.0)
         for j in range(size):
             along += row[index[j]] * (goal[j] - value[j])
-            here += row[index[j]] * value[j]
+            current += row[index[j]] * value[j]
         a += (goal[i] - value[i]) * along
-        b += (goal[i] - value[i]) * (here - q[index[i]])
-    least, best, zero = float32(np.inf), float32(1.0), -1
+        b += (goal[i] - value[i]) * (current - q[index[i]])
+    least = float32(np.inf)
+    best = float32(1.0)
+    zero = -1
     for candidate in range(-1, size):
         t = float32(1.0)
         if candidate >= 0:
@@ -241,7 +269,9 @@ def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Acti
         for i in range(size):
             total += gamma * abs(value[i] + t * (goal[i] - value[i]))
         if total < least:
-            least, best, zero = total, t, candidate
+            least = total
+            best = t
+            zero = candidate
     return best, zero
 
 
@@ -276,26 +306,31 @@ MAX_ROUNDS = 100
 
 @compiled
 def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> None:
-    n, size = gram.shape[0], 0
-    index, value, left = np.empty(n, np.int64), np.empty(n, float32), q.copy()
+    n = len(gram)
+    size = 0
+    index = np.empty(n, np.int64)
+    value = np.empty(n, float32)
+    remaining = q.copy()
     s[:] = 0.0
     for _ in range(MAX_ROUNDS):
         worst = float32(0.0)
         for j in range(n):
-            if abs(left[j]) - gamma > worst and s[j] == 0.0:
-                worst = abs(left[j]) - gamma
+            if abs(remaining[j]) - gamma > worst and s[j] == 0.0:
+                worst = abs(remaining[j]) - gamma
         if worst <= DESCENT_OPTIMAL * gamma:
             return
         size = _leave(size, index, value, small)
         threshold = gamma + float32(JOIN_SHARE) * worst
         for j in range(n):
-            if abs(left[j]) >= threshold and s[j] == 0.0:
-                index[size], value[size], row = j, 0.0, gram[j]
+            if abs(remaining[j]) >= threshold and s[j] == 0.0:
+                index[size] = j
+                value[size] = 0.0
+                row = gram[j]
                 for i in range(size + 1):
                     small[size, i] = small[i, size] = row[index[i]]
                 size += 1
-        _settle(size, gamma, small, value, left[index[:size]])
-        _refresh(s, left, size, gram, index, value, q)
+        _settle(size, gamma, small, value, remaining[index[:size]])
+        _refresh(s, remaining, size, gram, index, value, q)
 
 
 @compiled
@@ -307,7 +342,8 @@ def _leave(size: int, index: Array, value: Array, small: Array) -> int:
             i += 1
             continue
         size -= 1
-        index[i], value[i] = index[size], value[size]
+        index[i] = index[size]
+        value[i] = value[size]
         small[i, :size] = small[size, :size]
         small[:size, i] = small[:size, size]
         small[i, i] = small[size, size]
@@ -315,38 +351,42 @@ def _leave(size: int, index: Array, value: Array, small: Array) -> int:
 
 
 @compiled
-def _settle(size: int, gamma: float32, small: Array, value: Array, left: Array) -> None:
-    """Descend on the set alone until coordinates hardly move; each move updates the set's correlations `left`."""
+def _settle(size: int, gamma: float32, small: Array, value: Array, remaining: Array) -> None:
+    """Descend on the set alone until coordinates hardly move; each move updates the set's correlations `remaining`."""
     for _ in range(MAX_SWEEPS):
         farthest = float32(0.0)
         for i in range(size):
             curvature = small[i, i]
-            pull = left[i] + curvature * value[i]
+            pull = remaining[i] + curvature * value[i]
             step = (max(pull - gamma, float32(0.0)) + min(pull + gamma, float32(0.0))) / curvature - value[i]
             if step != 0.0:
                 value[i] += step
                 for j in range(size):
-                    left[j] -= step * small[i, j]
+                    remaining[j] -= step * small[i, j]
                 farthest = max(farthest, abs(step) * curvature)
         if farthest <= float32(SETTLED) * gamma:
             return
 
 
 @compiled
-def _refresh(s: Array, left: Array, size: int, gram: Array, index: Array, value: Array, q: Array) -> None:
-    """Write the set's values to `s`, and compute left <- q - s G with four rows of G at a time."""
-    s[:], left[:] = 0.0, q
+def _refresh(s: Array, remaining: Array, size: int, gram: Array, index: Array, value: Array, q: Array) -> None:
+    """Write the set's values to `s`, and compute remaining <- q - s G with four rows of G at a time."""
+    s[:] = 0.0
+    remaining[:] = q
     for i in range(size):
         s[index[i]] = value[i]
     fours = size // 4 * 4
     for i in range(0, fours, 4):
-        a, b, c, d = gram[index[i]], gram[index[i + 1]], gram[index[i + 2]], gram[index[i + 3]]
-        for j in range(left.shape[0]):
-            left[j] -= value[i] * a[j] + value[i + 1] * b[j] + value[i + 2] * c[j] + value[i + 3] * d[j]
+        a = gram[index[i]]
+        b = gram[index[i + 1]]
+        c = gram[index[i + 2]]
+        d = gram[index[i + 3]]
+        for j in range(len(remaining)):
+            remaining[j] -= value[i] * a[j] + value[i + 1] * b[j] + value[i + 2] * c[j] + value[i + 3] * d[j]
     for i in range(fours, size):
         a = gram[index[i]]
-        for j in range(left.shape[0]):
-            left[j] -= value[i] * a[j]
+        for j in range(len(remaining)):
+            remaining[j] -= value[i] * a[j]
 
 
 @compiled
@@ -356,21 +396,26 @@ def descend_bases(bases: Array, gradient: Array, second: Array, first: int, chan
     `gradient` (rows, k) is A B - C for these rows before the call, with A = `second` (n, n); a row's gradient is
     updated for the changes of the rows before it. `change` (rows, k) receives the change of each row.
     """
-    for i in range(gradient.shape[0]):
-        g, b, d, weights = gradient[i], bases[first + i], change[i], second[first + i]
+    for i in range(len(gradient)):
+        g = gradient[i]
+        b = bases[first + i]
+        d = change[i]
+        weights = second[first + i]
         for before in range(i):
-            weight, moved = weights[first + before], change[before]
-            for j in range(g.shape[0]):
+            weight = weights[first + before]
+            moved = change[before]
+            for j in range(len(g)):
                 g[j] += weight * moved[j]
-        curvature, square = weights[first + i], float32(0.0)
+        curvature = weights[first + i]
+        square = float32(0.0)
         if curvature <= 0.0:
             d[:] = 0.0
             continue
-        for j in range(g.shape[0]):
+        for j in range(len(g)):
             d[j] = b[j] - g[j] / curvature
             square += d[j] * d[j]
         scale = float32(1.0) / np.sqrt(max(square, float32(1.0)))
-        for j in range(g.shape[0]):
+        for j in range(len(g)):
             new = d[j] * scale
             d[j] = new - b[j]
             b[j] = new

@@ -261,7 +261,7 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     Raises WrongResult if a check fails, or if steps ran on too many threads.
     """
     backend = bench.backend
-    workload = workload.on_row(order.profile)
+    workload = workload.on_row(order.profile.architecture, order.profile.device)
     if not workload.is_outside:
         _rehearse(job, bench)
     backend.why_plain()  # forgets the reasons of programs before this one

@@ -7,7 +7,7 @@ have, in float64; and the counts. The harness does the rest: device, precision, 
 checking. A row, which is a framework on a device, runs every workload that has a method of the framework's name:
 ``torch``, ``numpy`` (with SciPy's BLAS) or ``jax``.
 
-Files are parsed before they are imported, so that a broken file affects only itself. The parser reads `tests`,
+Files are parsed before they are imported, so that a broken file affects only itself. The parser reads
 `frameworks`, `precisions`, `products` and `allocates`, which must be literals.
 """
 
@@ -18,8 +18,9 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.random import Generator
@@ -31,13 +32,16 @@ from respeed.paths import WORKLOADS, class_name
 Arrays = SimpleNamespace
 # The same as keys: what is to be drawn, and in JAX, what a step returns.
 Named = dict[str, Any]
+# A step, or a part of one, with its arrays.
+Step = Callable[[], None]
 # How often each part counts in a step.
 Weights = Mapping[str, float]
 # How a step in JAX draws: a function of a shape that returns numbers from [0, 1).
 Uniform = Callable[[Sequence[int]], Any]
 # The result of a step, and the result that it must have; perhaps also a size, which errors are divided by where the
 # size is larger than the expected result.
-Pair = tuple[Any, Any] | tuple[Any, Any, float]
+SizedPair = tuple[Any, Any, float]
+Pair = tuple[Any, Any] | SizedPair
 Pairs = Mapping[str, Pair]
 Item = TypeVar("Item")
 
@@ -94,35 +98,31 @@ class Workload:
     once, such as a module, and may put it into `a`.
     """
 
-    # Parameters that the tests do not set as usual (tests/conformance/programs.py), by name: the value in the case
-    # "smoke" (tiny), and the value in "odd" (no round sizes, above 160 a side, so that an array which a step allocates
-    # is seen).
-    tests: ClassVar[dict[str, tuple[Any, Any]]] = {}
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
     # left them.
-    learned: ClassVar[Names] = ()
-    state: ClassVar[Names] = ()
+    learned: Names = ()
+    state: Names = ()
     # Arrays of which each step uses the next item, so that no step finds its input in the caches.
-    cycled: ClassVar[Names] = ()
+    cycled: Names = ()
     # Array -> the array that is copied to it after each step. When cycled arrays are at their first item again, the
     # array is again as in `arrays`.
     handed_on: ClassVar[Mapping[str, str]] = {}
     # The frameworks that the workload runs on, if not all that it has a step for; and the precisions that make sense.
-    frameworks: ClassVar[Names] = ()
-    precisions: ClassVar[Names] = ()
+    frameworks: Names = ()
+    precisions: Names = ()
     # Whether matrix products decide a step's result, so that their rounding shows; whether a step must allocate arrays.
-    products: ClassVar[bool] = True
+    products: bool = True
     # Whether all threads of a step work on each operation together and wait for the slowest, as in a matrix product;
     # not where each thread takes one item after another, or where the memory is what they wait for.
-    together: ClassVar[bool] = False
-    allocates: ClassVar[bool] = False
+    together: bool = False
+    allocates: bool = False
     # The frameworks whose call uses one thread, however many the row has.
-    one_thread: ClassVar[Names] = ()
+    one_thread: Names = ()
 
     # Whether torch differentiates: on ROCm such a step is not captured.
-    by_autograd: ClassVar[bool] = False
+    by_autograd: bool = False
     # Whether a step runs an outside program, in a process of its own.
-    is_outside: ClassVar[bool] = False
+    is_outside: bool = False
 
     # The following are properties where they depend on the case.
     # Whether a step is captured as a graph, if the device has graphs; or the names of the parts that are captured.
@@ -134,8 +134,8 @@ class Workload:
     # The threads that a step uses, of those that the row has; all if 0.
     threads: int = 0
 
-    def on_row(self, profile: Any) -> "Workload":
-        """Return the workload as rows of this hardware profile run it."""
+    def on_row(self, architecture: str, device: str) -> "Workload":
+        """Return the workload as rows of this architecture and device run it."""
         return self
 
     def arrays(self, random: Generator) -> Named:
@@ -169,22 +169,26 @@ class Workload:
         return float(sum(4 * math.prod(array.shape) for array in self.arrays(np.random.default_rng(0)).values()))
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def workload(cls: type[Item]) -> type[Item]:
+    """Make a class a frozen dataclass, whose fields, the parameters of a case, are given by name."""
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
 @functools.cache
 def find_workload(name: str) -> type[Workload]:
     """Import the class of the workload `name` from the file that defines it; KeyError if no file does."""
     begin = f"\nclass {class_name(name)}("
     for path in sorted(WORKLOADS.glob("[!_]*.py")):
         if begin in path.read_text(encoding="utf-8"):
-            found: type[Workload] = getattr(importlib.import_module(f"respeed.workloads.{path.stem}"), class_name(name))
-            return found
+            module = importlib.import_module(f"respeed.workloads.{path.stem}")
+            return cast(type[Workload], getattr(module, class_name(name)))
     raise KeyError(name)
 
 
 def make_workload(case: Case) -> Workload:
     """Return the workload of a case; NotMeasurable if its parameters do not fit together."""
-    found: Any = find_workload(case.workload)
-    made: Workload = found(**case.parameters)
-    return made
+    return find_workload(case.workload)(**case.parameters)
 
 
 def print_counts() -> None:
@@ -194,9 +198,9 @@ def print_counts() -> None:
     cannot be made, both its counts are NaN.
     """
     counts = []
-    for workload, parameters in json.load(sys.stdin):
+    for name, parameters in json.load(sys.stdin):
         counts.append((math.nan, math.nan))
         with contextlib.suppress(Exception):
-            made = make_workload(Case("", workload, parameters))
+            made = make_workload(Case("", name, parameters))
             counts[-1] = made.flops() or math.nan, made.traffic_bytes() or math.nan
     print(json.dumps(counts))

@@ -14,7 +14,7 @@ zero on either side of it.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -22,15 +22,17 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
 
-from respeed.workloads import Arrays, Pairs
+from respeed.workloads import Arrays, Named, Pair, Pairs
 from respeed.workloads._nets import ACTIVATIONS, layers
 from respeed.workloads._replicas import of_all
 from respeed.workloads.arrays import checked_rows, largest_error, moved, times, times_transposed
 
 # The weights between so many outputs and so many inputs of a layer are compared: UNITS of a linear layer; KERNELS of a
 # convolution, at all offsets of its kernel.
-UNITS, KERNELS = 8, 2
+UNITS = 8
+KERNELS = 2
 
 
 @dataclass
@@ -50,7 +52,8 @@ def watch(net: nn.Module) -> list[Call]:
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        calls.append(call := Call(inputs[0].detach(), output.detach()))
+        call = Call(inputs[0].detach(), output.detach())
+        calls.append(call)
         if not isinstance(layer, ACTIVATIONS):
             output.register_hook(functools.partial(setattr, call, "g"))
 
@@ -77,7 +80,11 @@ class NetCheck:
     """
 
     def __init__(self, net: nn.Module, given: Arrays, seen: nn.Module, calls: Sequence[Call], rate: float) -> None:
-        self.net, self.given, self.seen, self.calls, self.rate = net, given, seen, calls, rate
+        self.net = net
+        self.given = given
+        self.seen = seen
+        self.calls = calls
+        self.rate = rate
         # The errors of the layers, by the name of the comparison, such as "Conv2d inputs".
         self.errors: dict[str, list[float]] = defaultdict(list)
         # Seeded by the first parameter, which is the same in all replicas.
@@ -88,7 +95,7 @@ class NetCheck:
 
     def pairs(self) -> Pairs:
         """Return the errors, each paired with 0, by the name of the comparison."""
-        return {what: (np.array(errors), np.zeros(len(errors)), 1.0) for what, errors in self.errors.items()}
+        return {name: (np.array(errors), np.zeros(len(errors)), 1.0) for name, errors in self.errors.items()}
 
     def run(self, images: np.ndarray, error: np.ndarray) -> Tensor:
         """Compare every layer, given images (B, ...) and `error`, the gradient at the scores (B, classes).
@@ -97,115 +104,132 @@ class NetCheck:
         """
         self.compare("images", self.calls[0].x, images)
         self.compare("gradients at scores", self.calls[-1].g, error)
-        twin, left = deepcopy(self.net), iter(self.calls)
+        twin = deepcopy(self.net)
+        calls = iter(self.calls)
         for name, layer in layers(twin).items():
-            look = functools.partial(self.look, left, name)
+            look = functools.partial(self.look, calls, name)
             layer.forward = functools.partial(_Through.apply, look)
         with torch.enable_grad():
-            some = _double(images[self.examples]).requires_grad_()
-            scores = twin(some)
+            x = _double(images[self.examples]).requires_grad_()
+            scores = twin(x)
             self.compare("scores", self.calls[-1].y[self.examples], scores)
             scores.backward(_double(error[self.examples]))
-        return some.grad
+        return x.grad
 
-    def compare(self, what: str, found: Any, expected: Any, size: float = 0.0) -> None:
+    def compare(self, name: str, result: Tensor, expected: Tensor | np.ndarray, size: float = 0.0) -> None:
         """Add the error of an array to `errors`; NaN entries of `expected` are skipped, as not computed."""
-        here, there = _host(found), _host(expected)
-        self.errors[what].append(largest_error((here, np.where(np.isnan(there), here, there), size)))
+        values = _host(result)
+        reference = _host(expected)
+        self.note(name, (values, np.where(np.isnan(reference), values, reference), size))
 
-    def look(self, left: Any, name: str, x: Tensor) -> "Both":
+    def note(self, name: str, pair: Pair) -> None:
+        """Add the error of a pair to `errors`."""
+        self.errors[name].append(largest_error(pair))
+
+    def look(self, calls: Iterator[Call], name: str, x: Tensor) -> "Both":
         """Compare a layer with float64; return its output and its backward function.
 
         x is the float64 output of the layers before; the layer's output is computed from the input that it had in the
         program. Of an activation, the program's output is compared and returned.
         """
-        call, layer, some = next(left), self.net.get_submodule(name), self.examples
-        kind, is_relu = type(layer).__name__, isinstance(layer, nn.ReLU)
-
-        def behind_activation(gradient: Tensor) -> Tensor:
-            y = _double(call.y[some])
-            return gradient * ((y > 0) if is_relu else 1 - y * y)
-
-        def behind_layer(gradient: Tensor) -> Tensor:
-            self.compare(f"gradients at {kind} outputs", call.g[some], gradient)
-            return share
-
+        call = next(calls)
+        layer = self.net.get_submodule(name)
+        kind = type(layer).__name__
         if isinstance(layer, ACTIVATIONS):
-            self.compare(f"{kind} outputs", call.y[some], x.relu() if is_relu else x.tanh())
-            return _double(call.y[some]), behind_activation
-        self.compare(f"{kind} inputs", call.x[some], x)
-        given = {one: getattr(self.given, f"{name}.{one}") for one in layer.state_dict()}
-        y, share = (self.normalize if isinstance(layer, nn.BatchNorm2d) else self.compute)(name, layer, given, call)
-        return y, behind_layer
+            is_relu = isinstance(layer, nn.ReLU)
+            self.compare(f"{kind} outputs", call.y[self.examples], x.relu() if is_relu else x.tanh())
+            output = _double(call.y[self.examples])
+            slope = output > 0 if is_relu else 1 - output * output
+            return output, lambda gradient: gradient * slope
+        self.compare(f"{kind} inputs", call.x[self.examples], x)
+        given = {key: getattr(self.given, f"{name}.{key}") for key in layer.state_dict()}
+        compute = self.normalize if isinstance(layer, nn.BatchNorm2d) else self.compute
+        y, input_gradient = compute(name, layer, given, call)
 
-    def compute(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
+        def backward(gradient: Tensor) -> Tensor:
+            self.compare(f"gradients at {kind} outputs", call.g[self.examples], gradient)
+            return input_gradient
+
+        return y, backward
+
+    def compute(self, name: str, layer: nn.Module, given: Named, call: Call) -> tuple[Tensor, Tensor]:
         """Compare a layer's parameters; return its output and the gradient at its input, for some examples."""
-        x, g = (_double(one[self.examples]) for one in (call.x, call.g))
+        x = _double(call.x[self.examples])
+        g = _double(call.g[self.examples])
         if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
             y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
-            share = torch.from_numpy(times(g.numpy(), given["weight"]))
+            gradient = torch.from_numpy(times(g.numpy(), given["weight"]))
         else:
             with torch.enable_grad():
-                arrays = {one: _double(array) for one, array in given.items()}
+                arrays = {key: _double(array) for key, array in given.items()}
                 y = torch.func.functional_call(layer, arrays, (x.requires_grad_(),))
-                (share,) = torch.autograd.grad(y, x, g)
+                (gradient,) = torch.autograd.grad(y, x, g)
         if "weight" in given:
             self.learn_weights(f"{name}.weight", layer, call)
         if "bias" in given:
-            some = checked_rows(g.shape[1])
-            g = _double(call.g[:, some])
-            self.learn(f"{name}.bias", layer, (some,), g.transpose(0, 1).flatten(1).sum(1), g)
-        return y.detach(), share
+            units = checked_rows(g.shape[1])
+            terms = _double(call.g[:, units])
+            self.learn(f"{name}.bias", layer, (units,), terms.transpose(0, 1).flatten(1).sum(1), terms)
+        return y.detach(), gradient
 
-    def normalize(self, name: str, layer: Any, given: dict[str, Any], call: Call) -> tuple[Tensor, Tensor]:
+    def normalize(self, name: str, layer: nn.Module, given: Named, call: Call) -> tuple[Tensor, Tensor]:
         """Compare some channels over all examples; return outputs and gradients at inputs, NaN in other channels."""
-        some = checked_rows(layer.num_features)
-        arrays = {one: _double(np.asarray(array)[some]) for one, array in given.items()}
-        x, g = _double(call.x[:, some]), _double(call.g[:, some])
+        channels = checked_rows(layer.num_features)
+        arrays = {key: _double(np.asarray(array)[channels]) for key, array in given.items()}
+        x = _double(call.x[:, channels])
+        g = _double(call.g[:, channels])
         with torch.enable_grad():
-            reads = [one.requires_grad_() for one in (x, arrays["weight"], arrays["bias"])]
+            inputs = [array.requires_grad_() for array in (x, arrays["weight"], arrays["bias"])]
             y = nn.functional.batch_norm(x, **arrays, training=True, momentum=layer.momentum, eps=layer.eps)
-            share, *gradients = torch.autograd.grad(y, reads, g)
-        for one in ("running_mean", "running_var"):
-            was, found = np.asarray(given[one])[some], _host(self.seen.get_buffer(f"{name}.{one}")[some])
-            error = largest_error(moved(was, found, arrays[one].numpy() - was))
-            self.errors[f"{type(layer).__name__} {one}"].append(error)
-        for one, gradient in zip(("weight", "bias"), gradients, strict=True):
-            self.learn(f"{name}.{one}", layer, (some,), gradient, g)
-        outputs, shares = torch.full((2, len(self.examples), *call.x.shape[1:]), torch.nan, dtype=torch.float64)
-        outputs[:, some], shares[:, some] = y.detach()[self.examples], share[self.examples]
-        return outputs, shares
+            x_gradient, *gradients = torch.autograd.grad(y, inputs, g)
+        for key in ("running_mean", "running_var"):
+            before = np.asarray(given[key])[channels]
+            after = _host(self.seen.get_buffer(f"{name}.{key}")[channels])
+            self.note(f"BatchNorm2d {key}", moved(before, after, arrays[key].numpy() - before))
+        for key, gradient in zip(("weight", "bias"), gradients, strict=True):
+            self.learn(f"{name}.{key}", layer, (channels,), gradient, g)
+        outputs = torch.full((len(self.examples), *call.x.shape[1:]), torch.nan, dtype=torch.float64)
+        input_gradients = outputs.clone()
+        outputs[:, channels] = y.detach()[self.examples]
+        input_gradients[:, channels] = x_gradient[self.examples]
+        return outputs, input_gradients
 
-    def learn_weights(self, name: str, layer: Any, call: Call) -> None:
+    def learn_weights(self, name: str, layer: nn.Module, call: Call) -> None:
         """Compare the gradients of some weights, summed over all examples."""
         weights = layer.weight.shape
-        outputs, inputs = (self.some(length, KERNELS if len(weights) > 2 else UNITS) for length in weights[:2])
-        if len(weights) == 2:
+        count = KERNELS if len(weights) > 2 else UNITS
+        outputs = self.some(weights[0], count)
+        inputs = self.some(weights[1], count)
+        if isinstance(layer, nn.Linear):
             self.learn(name, layer, (outputs, inputs), _double(call.g[:, outputs]).T @ _double(call.x[:, inputs]))
             return
         size = (1, inputs.stop - inputs.start, *layer.kernel_size)
         expected = []
-        for number in range(outputs.start, outputs.stop):  # each output reads its own group of inputs
-            begin = number * layer.groups // layer.out_channels * weights[1] + inputs.start
-            x, g = _double(call.x[:, begin : begin + size[1]]), _double(call.g[:, number, None])
+        for output in range(outputs.start, outputs.stop):  # each output reads its own group of inputs
+            begin = output * layer.groups // layer.out_channels * weights[1] + inputs.start
+            x = _double(call.x[:, begin : begin + size[1]])
+            g = _double(call.g[:, output, None])
             expected.append(nn.grad.conv2d_weight(x, size, g, layer.stride, layer.padding))
         self.learn(name, layer, (outputs, inputs), torch.cat(expected))
 
-    def learn(self, name: str, layer: Any, entries: Any, expected: Tensor, terms: Any = None) -> None:
+    def learn(
+        self, name: str, layer: nn.Module, entries: tuple[Any, ...], expected: Tensor, terms: Tensor | None = None
+    ) -> None:
         """Compare entries of a parameter's gradient, and of the parameter's change.
 
         The error of a sum of `terms` (B, C, ...) is divided by at least the size that a sum of random signs has, the
         root of the sum of squares. Below a normalisation, sums cancel more: they are too small to judge rounding by.
         """
-        kind, given = f"{_kind(layer)} {name.rpartition('.')[2]}", getattr(self.given, name)
-        array, mean = self.seen.get_parameter(name), np.mean(of_all(_host(expected)), axis=0)
+        kind = f"{_kind(layer)} {name.rpartition('.')[2]}"
+        array = self.seen.get_parameter(name)
+        mean = np.mean(of_all(_host(expected)), axis=0)
         size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
         if self.rate:
+            before = getattr(self.given, name)
             # Only some rows of a large parameter are drawn.
-            was = np.asarray(given[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(given)[entries]
-            error = largest_error(moved(was, _host(array[entries]), -self.rate * mean))
-            self.errors[f"{kind} changes"].append(error)
+            before = np.asarray(before[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(before)[entries]
+            self.note(f"{kind} changes", moved(before, _host(array[entries]), -self.rate * mean))
 
     def some(self, length: int, count: int) -> slice:
         """Draw a slice of up to `count` neighbours among `length`; all such slices are equally likely."""
@@ -221,27 +245,27 @@ class _Through(torch.autograd.Function):  # type: ignore[misc]
     """Replace a layer's forward and backward pass by the output and the function that `look` returns."""
 
     @staticmethod
-    def forward(context: Any, look: Callable[[Tensor], Both], x: Tensor) -> Tensor:
+    def forward(context: FunctionCtx, look: Callable[[Tensor], Both], x: Tensor) -> Tensor:
         y, context.back = look(x)
         return y.clone()  # a view could not be added to
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Any:
+    def backward(context: FunctionCtx, *gradients: Tensor) -> tuple[None, Tensor]:
         return None, context.back(gradients[0])
 
 
-def _kind(layer: Any) -> str:
+def _kind(layer: nn.Module) -> str:
     """Return a layer's class, and a convolution's kernel size, on which a library's choice of algorithm depends."""
     kind = type(layer).__name__
     return kind + " {}x{}".format(*layer.kernel_size) if isinstance(layer, nn.Conv2d) else kind
 
 
-def _double(array: Any) -> Tensor:
+def _double(array: Tensor | np.ndarray) -> Tensor:
     """Return a NumPy array, or a tensor on any device, as a float64 tensor on the CPU."""
     if isinstance(array, Tensor):
         return array.detach().cpu().double().contiguous()
     return torch.from_numpy(np.ascontiguousarray(array, np.float64))
 
 
-def _host(array: Any) -> np.ndarray:
+def _host(array: Tensor | np.ndarray) -> np.ndarray:
     return np.asarray(array.detach().cpu() if isinstance(array, Tensor) else array)

@@ -17,14 +17,10 @@ Sources:
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-
-# A function from a layer's channels in the source to its channels in a net of some width.
-Channels = Callable[[int], int]
 
 # Channels of VGG's convolutions; 0 is a pooling.
 VGG = {
@@ -53,7 +49,9 @@ BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (
 
 # Channels of images, and the range of their uniform pixels: bytes less their mean, as for Caffe's models; whitened
 # images; grey images.
-PIXELS, WHITENED, GREY = (3, -128.0, 128.0), (3, -2.0, 2.0), (1, 0.0, 1.0)
+PIXELS = (3, -128.0, 128.0)
+WHITENED = (3, -2.0, 2.0)
+GREY = (1, 0.0, 1.0)
 
 # The fewest channels of a narrow net. With fewer, oneDNN writes beyond its memory in the weight gradient of a strided
 # 1x1 convolution of images that lie pixel by pixel (its issue 6035), and the process crashes.
@@ -82,10 +80,14 @@ class LocalResponse(nn.Module):  # type: ignore[misc]
 
     def __init__(self, size: int = 5, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
 
     def forward(self, x: Tensor) -> Tensor:
-        channels, reach = x.shape[1], self.size // 2
+        channels = x.shape[1]
+        reach = self.size // 2
         band = x.new_full((channels, channels), self.alpha / self.size).triu(-reach).tril(reach)
         return x * nn.functional.conv2d(x * x, band[:, :, None, None]).add(self.k).pow(-self.beta)
 
@@ -106,7 +108,10 @@ class Block(nn.Module):  # type: ignore[misc]
 
     def __init__(self, early: nn.Module, branch: nn.Module, shortcut: nn.Module | None, late: nn.Module) -> None:
         super().__init__()
-        self.early, self.branch, self.shortcut, self.late = early, branch, shortcut, late
+        self.early = early
+        self.branch = branch
+        self.shortcut = shortcut
+        self.late = late
 
     def forward(self, x: Tensor) -> Tensor:
         a = self.early(x)
@@ -139,7 +144,8 @@ KEPT = {nn.MaxPool2d: 2, BiasedPool: 1, LocalResponse: 2}
 
 def layers(net: nn.Module) -> dict[str, nn.Module]:
     """Return the modules that have no submodules, except views, by name."""
-    return {name: one for name, one in net.named_modules() if not [*one.children()] and not isinstance(one, VIEWS)}
+    modules = net.named_modules()
+    return {name: module for name, module in modules if not isinstance(module, VIEWS) and not [*module.children()]}
 
 
 @dataclass(frozen=True)
@@ -172,24 +178,29 @@ class Counts:
 
 def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
     """Count a net's operations and array elements on the device "meta", for an example of this shape."""
-    given: dict[nn.Module, Tensor] = {}
-    hooks = [one.register_forward_hook(lambda one, _, y: given.__setitem__(one, y[0])) for one in net.modules()]
+    outputs: dict[nn.Module, Tensor] = {}
+
+    def note(module: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
+        outputs[module] = output[0]
+
+    hooks = [module.register_forward_hook(note) for module in net.modules()]
     net(torch.empty(2, *shape, device="meta"))
     for hook in hooks:
         hook.remove()
 
     def numbers(*kinds: type[nn.Module]) -> int:
-        return sum(y.numel() for one, y in given.items() if isinstance(one, kinds))
+        return sum(output.numel() for module, output in outputs.items() if isinstance(module, kinds))
 
-    every = [one for one in layers(net).values() if not isinstance(one, ACTIVATIONS)]
-    adds = [one.weight.numel() * given[one][0].numel() for one in every if isinstance(one, nn.Conv2d | nn.Linear)]
-    alone = numbers(*map(type, every))
+    counted = [layer for layer in layers(net).values() if not isinstance(layer, ACTIVATIONS)]
+    multiplying = [layer for layer in counted if isinstance(layer, nn.Conv2d | nn.Linear)]
+    multiply_adds = [layer.weight.numel() * outputs[layer][0].numel() for layer in multiplying]
+    of_layers = numbers(*map(type, counted))
     return Counts(
         parameters=sum(array.numel() for array in net.parameters()),
-        multiply_adds=sum(adds),
-        first=adds[0],
-        outputs=math.prod(shape) + alone + numbers(Inception),
-        gradients=alone - numbers(Shortcut),
+        multiply_adds=sum(multiply_adds),
+        first=multiply_adds[0],
+        outputs=math.prod(shape) + of_layers + numbers(Inception),
+        gradients=of_layers - numbers(Shortcut),
         kept=sum(factor * numbers(kind) for kind, factor in KEPT.items()),
     )
 
@@ -205,20 +216,33 @@ def make_net(network: str, width: float, side: int, classes: int) -> nn.Module:
     ValueError
         If images are too small for the net.
     """
-
-    def channels(count: int) -> int:
-        return max(2 * round(count * width / 2), min(count, LEAST))
-
     with torch.device("meta"):
-        net = nn.Sequential(*_body(network, channels), nn.LazyLinear(classes))
+        body = nn.Sequential(*_body(network))
+        _narrow(body, width)
+        net = nn.Sequential(*body, nn.LazyLinear(classes))
         try:
             net(torch.empty(2, *image_of(network)[:1], side, side))
         except RuntimeError as error:
             raise ValueError(f"images are too small for this net: {side} pixels") from error
-    for one in net.modules():
-        if isinstance(one, nn.BatchNorm2d):
-            one.num_batches_tracked = None  # not needed
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.num_batches_tracked = None  # not needed
     return net
+
+
+def _narrow(net: nn.Module, width: float) -> None:
+    """Multiply the channels and units of layers, which have no arrays yet, by `width`."""
+
+    def narrow(count: int) -> int:
+        return max(2 * round(count * width / 2), min(count, LEAST))
+
+    for module in net.modules():
+        if isinstance(module, nn.LazyConv2d):
+            module.out_channels = narrow(module.out_channels)
+        elif isinstance(module, nn.LazyLinear):
+            module.out_features = narrow(module.out_features)
+        elif isinstance(module, BiasedPool):
+            module.bias = nn.Parameter(torch.empty(narrow(len(module.bias))))
 
 
 def image_of(network: str) -> tuple[int, float, float]:
@@ -228,25 +252,25 @@ def image_of(network: str) -> tuple[int, float, float]:
     return PIXELS if network in {*VGG, "alexnet", "inception-v1"} else GREY
 
 
-def _body(network: str, c: Channels) -> list[nn.Module]:
+def _body(network: str) -> list[nn.Module]:
     """Return all layers of a net except the last, which classifies."""
     if network in RESNET:
-        return _resnet(*RESNET[network], early=network == "resnet200", c=c)
+        return _resnet(*RESNET[network], early=network == "resnet200")
     if network in VGG:
-        parts = [_convolve(c(count), 3, padding=1) if count else nn.MaxPool2d(2) for count in VGG[network]]
-        return [*parts, _decide(c(4096), c(4096))]
+        parts = [_convolve(count, 3, padding=1) if count else nn.MaxPool2d(2) for count in VGG[network]]
+        return [*parts, _decide(4096, 4096)]
     if network in BENCHMARKS:
         kernel, *pools = BENCHMARKS[network]
-        parts = [nn.LazyConv2d(c(6), kernel), Tanh(), nn.MaxPool2d(pools[0]), Tanh()]
-        parts += [nn.LazyConv2d(c(16), kernel), Tanh(), nn.MaxPool2d(pools[1]), Tanh()]
-        return [*parts, Rows(), nn.LazyLinear(c(120)), Tanh()]
+        parts = [nn.LazyConv2d(6, kernel), Tanh(), nn.MaxPool2d(pools[0]), Tanh()]
+        parts += [nn.LazyConv2d(16, kernel), Tanh(), nn.MaxPool2d(pools[1]), Tanh()]
+        return [*parts, Rows(), nn.LazyLinear(120), Tanh()]
     if network == "lenet-pooled":
-        parts = [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]
-        parts += [nn.LazyConv2d(c(5), 5, bias=False), BiasedPool(c(5), 2), Tanh()]
-        return [*parts, Rows(), nn.LazyLinear(c(500)), Tanh()]
+        parts = [nn.LazyConv2d(5, 5, bias=False), BiasedPool(5, 2), Tanh()]
+        parts += [nn.LazyConv2d(5, 5, bias=False), BiasedPool(5, 2), Tanh()]
+        return [*parts, Rows(), nn.LazyLinear(500), Tanh()]
     if network == "digits":
-        return [_convolve(c(32), 3), _convolve(c(64), 3), nn.MaxPool2d(2), _decide(c(128))]
-    return _alexnet(c) if network == "alexnet" else _inception(c)
+        return [_convolve(32, 3), _convolve(64, 3), nn.MaxPool2d(2), _decide(128)]
+    return _alexnet() if network == "alexnet" else _inception()
 
 
 def _convolve(channels: int, kernel: int, **options: int) -> nn.Module:
@@ -258,33 +282,33 @@ def _decide(*units: int) -> nn.Module:
     return nn.Sequential(Rows(), *(nn.Sequential(nn.LazyLinear(count), nn.ReLU(inplace=True)) for count in units))
 
 
-def _alexnet(c: Channels) -> list[nn.Module]:
+def _alexnet() -> list[nn.Module]:
     def pool() -> nn.Module:
         return nn.MaxPool2d(3, 2, ceil_mode=True)
 
     return [
-        _convolve(c(96), 11, stride=4), LocalResponse(), pool(),
-        _convolve(c(256), 5, padding=2, groups=2), LocalResponse(), pool(),
-        _convolve(c(384), 3, padding=1),
-        _convolve(c(384), 3, padding=1, groups=2),
-        _convolve(c(256), 3, padding=1, groups=2), pool(),
-        _decide(c(4096), c(4096)),
+        _convolve(96, 11, stride=4), LocalResponse(), pool(),
+        _convolve(256, 5, padding=2, groups=2), LocalResponse(), pool(),
+        _convolve(384, 3, padding=1),
+        _convolve(384, 3, padding=1, groups=2),
+        _convolve(256, 3, padding=1, groups=2), pool(),
+        _decide(4096, 4096),
     ]  # fmt: skip
 
 
-def _inception(c: Channels) -> list[nn.Module]:
+def _inception() -> list[nn.Module]:
     def block(direct: int, before_3: int, of_3: int, before_5: int, of_5: int, pooled: int) -> nn.Module:
         return Inception(
-            _convolve(c(direct), 1),
-            nn.Sequential(_convolve(c(before_3), 1), _convolve(c(of_3), 3, padding=1)),
-            nn.Sequential(_convolve(c(before_5), 1), _convolve(c(of_5), 5, padding=2)),
-            nn.Sequential(nn.MaxPool2d(3, 1, 1), _convolve(c(pooled), 1)),
+            _convolve(direct, 1),
+            nn.Sequential(_convolve(before_3, 1), _convolve(of_3, 3, padding=1)),
+            nn.Sequential(_convolve(before_5, 1), _convolve(of_5, 5, padding=2)),
+            nn.Sequential(nn.MaxPool2d(3, 1, 1), _convolve(pooled, 1)),
         )
 
     return [
-        _convolve(c(64), 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1), LocalResponse(11, 0.0011, 0.5, 2.0),
-        _convolve(c(64), 1), _convolve(c(192), 3, padding=1), LocalResponse(11, 0.0011, 0.5, 2.0),
-        *(nn.MaxPool2d(3, 2, one) if isinstance(one, int) else block(*one) for one in INCEPTION),
+        _convolve(64, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1), LocalResponse(11, 0.0011, 0.5, 2.0),
+        _convolve(64, 1), _convolve(192, 3, padding=1), LocalResponse(11, 0.0011, 0.5, 2.0),
+        *(nn.MaxPool2d(3, 2, entry) if isinstance(entry, int) else block(*entry) for entry in INCEPTION),
         nn.AdaptiveAvgPool2d(1), nn.Flatten(),
     ]  # fmt: skip
 
@@ -297,25 +321,27 @@ def _normalized() -> tuple[nn.Module, nn.Module]:
     return nn.LazyBatchNorm2d(), nn.ReLU(inplace=True)
 
 
-def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool, c: Channels) -> list[nn.Module]:
+def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool) -> list[nn.Module]:
     """Return the layers of a ResNet.
 
     If `early`, each block except the first normalises its input; its sum has no normalised terms, and no activation.
     """
-    net = [_bare(c(64), 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
+    net = [_bare(64, 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
     channels = 64
     for stage, blocks in enumerate(stages):
         inner = 64 * 2**stage
         outer = 4 * inner if bottleneck else inner
         for block in range(blocks):
             stride = 2 if stage and not block else 1
-            branch = [_bare(c(inner), 3, stride), *_normalized(), _bare(c(outer), 1 if bottleneck else 3)]
+            branch = [_bare(inner, 3, stride), *_normalized(), _bare(outer, 1 if bottleneck else 3)]
             if bottleneck:
-                branch = [_bare(c(inner), 1), *_normalized(), *branch]
-            shortcut = [] if channels == outer else [_bare(c(outer), 1, stride)]
+                branch = [_bare(inner, 1), *_normalized(), *branch]
+            shortcut = [] if channels == outer else [_bare(outer, 1, stride)]
             channels = outer
             if not early:
-                branch, shortcut = ([*one, nn.LazyBatchNorm2d()] if one else one for one in (branch, shortcut))
+                branch.append(nn.LazyBatchNorm2d())
+                if shortcut:
+                    shortcut.append(nn.LazyBatchNorm2d())
             before = nn.Sequential(*_normalized()) if early and len(net) > 4 else nn.Identity()
             late = nn.Identity() if early else nn.ReLU(inplace=True)
             net.append(Block(before, nn.Sequential(*branch), Shortcut(*shortcut) if shortcut else None, late))

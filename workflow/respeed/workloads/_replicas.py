@@ -13,11 +13,12 @@ import sys
 import tempfile
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, cast
 
 from respeed.errors import NotMeasurable
 from respeed.machine.devices import split_device
 from respeed.machine.process import THREADS, ignore_interrupts
+from respeed.workloads import Row
 
 # The library by which replicas communicate, by the kind of their device.
 LIBRARIES = {"cpu": "gloo", "cuda": "nccl"}
@@ -35,7 +36,7 @@ class Replicas:
         If the row has fewer cores, or the machine fewer GPUs.
     """
 
-    def __init__(self, count: int, row: Any) -> None:
+    def __init__(self, count: int, row: Row) -> None:
         device = str(row.device)
         if reason := why_not(count, device, row.threads):
             raise NotMeasurable(reason)
@@ -52,14 +53,16 @@ class Replicas:
 
         If a replica fails, raise RuntimeError and end all replicas: the others would wait for the failed one.
         """
-        answers: dict[Any, Any] = {}
+        answers: dict[Connection, Any] = {}
         try:
             for replica, _ in zip(_processes, self.pids, strict=True):  # none after they have been ended
                 with contextlib.suppress(OSError):  # it has ended: its answer will be an error
                     replica.send((what, arguments))
             while waiting := _processes.keys() - answers:
-                first: list[Any] = wait(waiting, LONGEST_ORDER_SECONDS)
-                answers |= {replica: _receive(replica) for replica in first or [None]}
+                ready = cast(list[Connection], wait(waiting, LONGEST_ORDER_SECONDS))
+                if not ready:
+                    raise RuntimeError(f"no replica answered in {LONGEST_ORDER_SECONDS:.0f} s")
+                answers |= {replica: _receive(replica) for replica in ready}
         finally:
             if len(answers) < len(self.pids):
                 end_all()
@@ -71,10 +74,10 @@ class Replicas:
 _processes: dict[Connection, subprocess.Popen[bytes]] = {}
 
 
-def _receive(replica: Any) -> Any:
-    """Return a replica's answer, or raise it if it is an error; if `replica` is None, raise that none answered."""
+def _receive(replica: Connection) -> Any:
+    """Return a replica's answer; raise RuntimeError if it is an error, or if the replica has ended."""
     try:
-        answer = replica.recv() if replica else RuntimeError(f"no replica answered in {LONGEST_ORDER_SECONDS:.0f} s")
+        answer = replica.recv()
     except (EOFError, OSError):
         answer = RuntimeError("a replica failed: its process ended")
     if isinstance(answer, Exception):
@@ -84,11 +87,11 @@ def _receive(replica: Any) -> Any:
 
 def _start() -> None:
     interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
-    ours, theirs = Pipe()
-    with theirs:
-        _processes[ours] = subprocess.Popen(
-            [sys.executable, "-m", "respeed.backends._replica", str(theirs.fileno()), str(len(_processes))],
-            pass_fds=[theirs.fileno()],
+    connection, end = Pipe()
+    with end:
+        _processes[connection] = subprocess.Popen(
+            [sys.executable, "-m", "respeed.backends._replica", str(end.fileno()), str(len(_processes))],
+            pass_fds=[end.fileno()],
             env={**os.environ, **dict.fromkeys(THREADS, "1"), **interfaces},
             preexec_fn=ignore_interrupts,
         )
@@ -113,16 +116,20 @@ def why_not(count: int, device: str, threads: int) -> str | None:
         return f"needs {count} GPUs, and this row uses one, {device}"
     import torch
 
-    there, what = (threads, "cores") if kind == "cpu" else (torch.cuda.device_count(), "GPUs")
-    return f"needs {count} {what}, has {there}" if count > there else None
+    available = threads
+    unit = "cores"
+    if kind == "cuda":
+        available = torch.cuda.device_count()
+        unit = "GPUs"
+    return f"needs {count} {unit}, has {available}" if count > available else None
 
 
-def of_all(mine: Any) -> list[Any]:
-    """Return every replica's `mine`, by rank: each replica must call this. Outside of replicas, return [mine]."""
+def of_all(value: Any) -> list[Any]:
+    """Return every replica's `value`, by rank: each replica must call this. Outside of replicas, return [value]."""
     from torch import distributed
 
     if not distributed.is_initialized():
-        return [mine]
-    every = [None] * distributed.get_world_size()
-    distributed.all_gather_object(every, mine)
-    return every
+        return [value]
+    values = [None] * distributed.get_world_size()
+    distributed.all_gather_object(values, value)
+    return values

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 
 from respeed.kernels import empty_aligned
 from respeed.kernels.layers import fill_drawn
-from respeed.workloads import Pair
+from respeed.workloads import Pair, SizedPair
 
 # Elements that are drawn or multiplied at once: in float64 they fit the second-level cache.
 CHUNK = 2**16
@@ -42,7 +42,9 @@ class Drawn:
     """
 
     def __init__(self, random: Generator, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> None:
-        self.shape, self.low, self.width = tuple(shape), low, high - low
+        self.shape = tuple(shape)
+        self.low = low
+        self.width = high - low
         self.key = random.integers(0, 2**32, 2, dtype=np.uint32)
         self.begin = 0  # the place of the first draw, in elements: above 0 for a part
 
@@ -52,9 +54,14 @@ class Drawn:
 
     def __getitem__(self, index: int | slice) -> "Drawn":
         """Return an item or neighbouring items without drawing; IndexError past the last, as iteration expects."""
-        part, items, inner = copying.copy(self), range(len(self))[index], self.shape[1:]
-        first, part.shape = (items, inner) if isinstance(items, int) else (items.start, (len(items), *inner))
-        part.begin = self.begin + first * math.prod(inner)
+        inner = self.shape[1:]
+        part = copying.copy(self)
+        part.shape = inner
+        items = range(len(self))[index]
+        if isinstance(items, range):
+            part.shape = (len(items), *inner)
+            items = items.start
+        part.begin += items * math.prod(inner)
         return part
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -62,6 +69,11 @@ class Drawn:
         whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
         fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+def symmetric(random: Generator, half: float, *shape: int) -> Drawn:
+    """Return an array of draws, uniform in [-half, half)."""
+    return Drawn(random, shape, -half, half)
 
 
 class Zeros:
@@ -79,6 +91,11 @@ class Draws(Zeros):
     """An array for draws, in fp32 if precision is lower: in bf16 one draw in 256 would be 0, below any probability."""
 
 
+def double(array: Any) -> np.ndarray:
+    """Return an array's values, which may be `Drawn`, in float64."""
+    return np.asarray(array, np.float64)
+
+
 def checked_rows(count: int) -> np.ndarray:
     """Return ascending indices of up to 8 of `count` examples, with the first and the last (a kernel's odd end)."""
     if count <= CHECKED:
@@ -87,28 +104,28 @@ def checked_rows(count: int) -> np.ndarray:
     return np.concatenate([[0], np.sort(inner), [count - 1]])
 
 
-def chunks(matrix: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def chunks(matrix: "np.ndarray | Drawn") -> Iterator[tuple[slice, np.ndarray]]:
     """Yield a matrix, `Drawn` or not, some rows at a time: the slice of these rows, and the rows in float64."""
-    count, width = len(matrix), math.prod(matrix.shape[1:])
-    step = max(1, CHUNK // width)
+    count = len(matrix)
+    step = max(1, CHUNK // math.prod(matrix.shape[1:]))
     for start in range(0, count, step):
-        here = slice(start, min(start + step, count))
-        yield here, np.asarray(matrix[here], np.float64)
+        rows = slice(start, min(start + step, count))
+        yield rows, double(matrix[rows])
 
 
-def times(x: np.ndarray, matrix: Any) -> np.ndarray:
+def times(x: np.ndarray, matrix: "np.ndarray | Drawn") -> np.ndarray:
     """Compute x (r, m) @ matrix (m, n) in float64."""
     out = np.zeros((len(x), matrix.shape[1]))
-    for here, values in chunks(matrix):
-        out += x[:, here] @ values
+    for rows, values in chunks(matrix):
+        out += x[:, rows] @ values
     return out
 
 
 def times_transposed(x: np.ndarray, matrix: Any) -> np.ndarray:
     """Compute x (r, n) @ matrix (m, n) transposed in float64."""
     out = np.empty((len(x), len(matrix)))
-    for here, values in chunks(matrix):
-        out[:, here] = x @ values.T
+    for rows, values in chunks(matrix):
+        out[:, rows] = x @ values.T
     return out
 
 
@@ -122,57 +139,60 @@ def random_vectors(n: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((n, VECTORS))
 
 
-def product(found: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
-    """Compare `found` (m, n) with factor * left (m, k) @ right (k, n), both multiplied by random vectors."""
+def product(matrix: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
+    """Compare `matrix` (m, n) with factor * left (m, k) @ right (k, n), both multiplied by random vectors."""
     z = random_vectors(right.shape[1])
-    return applied(found, z), factor * applied(left, applied(right, z))
+    return applied(matrix, z), factor * applied(left, applied(right, z))
 
 
-def learned(before: Any, after: np.ndarray, *terms: tuple[float, np.ndarray, np.ndarray], kept: float = 1.0) -> Pair:
+def learned(
+    before: Any, after: np.ndarray, factor: float, left: np.ndarray, right: np.ndarray, kept: float = 1.0
+) -> SizedPair:
     """Compare the change of a parameter (m, n) in a step with the expected change, both multiplied by random vectors.
 
-    The expected parameter is ``after = kept * before + sum of factor * left @ right``. The change is compared, since a
+    The expected parameter is ``after = kept * before + factor * left @ right``. The change is compared, since a
     parameter is so much larger than its change that an error of the change would hardly show.
 
     Parameters
     ----------
     before, after : (m, n)
         The parameter before and after the step; `before` may be `Drawn`.
-    *terms : (float, (m, k), (k, n))
-        `factor`, `left` and `right` of each term.
+    factor, left, right : float, (m, k), (k, n)
+        The factor and the matrices of the product that is added.
     kept : float
         The factor of the parameter itself, below 1 with weight decay.
     """
     z = random_vectors(after.shape[1])
-    was = applied(before, z)
-    change = (kept - 1.0) * was + sum(factor * applied(left, applied(right, z)) for factor, left, right in terms)
-    found = np.empty_like(was)
-    for here, values in chunks(before):
-        found[here] = np.subtract(after[here], values) @ z
-    return found, change, SMALL[after.itemsize] * float(np.abs(was).max())
+    start = applied(before, z)
+    expected = (kept - 1.0) * start + factor * applied(left, applied(right, z))
+    change = np.empty_like(start)
+    for rows, values in chunks(before):
+        change[rows] = np.subtract(after[rows], values) @ z
+    return change, expected, SMALL[after.itemsize] * float(np.abs(start).max())
 
 
-def moved(before: Any, after: np.ndarray, change: np.ndarray) -> Pair:
+def moved(before: Any, after: np.ndarray, change: np.ndarray) -> SizedPair:
     """Compare the change of a parameter of any shape in a step with the expected `change`."""
-    was = np.asarray(before, np.float64)
-    return after - was, change, SMALL[after.itemsize] * float(np.abs(was).max())
+    start = double(before)
+    return after - start, change, SMALL[after.itemsize] * float(np.abs(start).max())
 
 
-def both(*pairs: Pair) -> Pair:
+def both(*pairs: Pair) -> SizedPair:
     """Join several comparisons in one: a change that almost cancels is too small to divide its own errors by."""
-    found, expected = (np.concatenate([np.ravel(pair[place]) for pair in pairs]) for place in (0, 1))
-    return found, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
+    changes = np.concatenate([np.ravel(pair[0]) for pair in pairs])
+    expected = np.concatenate([np.ravel(pair[1]) for pair in pairs])
+    return changes, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
 
 
 def largest_error(pair: Pair) -> float:
-    """Return max |found - expected| / max(max |expected|, the pair's size if any); NaN if an element is NaN."""
-    found, expected, *size = pair
+    """Return max |result - expected| / max(max |expected|, the pair's size if any); NaN if an element is NaN."""
+    result, expected, *size = pair
     scale = max(float(np.abs(expected).max()), *size, 0.0)
-    error = float(np.abs(np.subtract(found, expected, dtype=np.result_type(found, expected, np.float64))).max())
+    error = float(np.abs(np.subtract(result, expected, dtype=np.result_type(result, expected, np.float64))).max())
     return error / scale if scale > 0 else error
 
 
 def softmax_error(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n), for logits z (B, n), labels y (B, 1)."""
-    logs = log_softmax(z.astype(np.float64), axis=1)
+    logs = log_softmax(double(z), axis=1)
     return -np.take_along_axis(logs, y, 1), np.exp(logs) - (np.arange(z.shape[1]) == y)

@@ -2,16 +2,16 @@
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn, softmax_error
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import Drawn, softmax_error, symmetric
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,7 +32,7 @@ SPARE = 0.5
 Example = tuple[tuple[int, ...], float, float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Net(Workload):
     """Train a net of `torch.nn` modules as PyTorch's users do; a subclass makes the net.
 
@@ -48,9 +48,9 @@ class _Net(Workload):
     classes: int
     learning_rate: float
 
-    together: ClassVar = True
-    allocates: ClassVar = True
-    by_autograd: ClassVar = True
+    together = True
+    allocates = True
+    by_autograd = True
     # Whether a step ends with an update, and whether it computes the gradient at the images.
     learns = True
     images_too = False
@@ -93,18 +93,21 @@ class _Net(Workload):
         values, but not equal to them: a step that left them out would be found wrong. The gradient has variance 1.
         """
         shape, *pixels = self.example
-        made: dict[str, Any] = {}
+        arrays: Named = {}
         for name, array in self.net.state_dict().items():
-            moment = np.full(array.shape, float(name.endswith("var")), np.float32)
-            made[name] = moment if "running" in name else _start(random, name, array.shape)
+            if "running" in name:
+                arrays[name] = np.full(array.shape, float(name.endswith("var")), np.float32)
+            else:
+                arrays[name] = _start(random, name, array.shape)
         if not self.learns:
-            made["images"] = Drawn(random, (1, self.batch, *shape), *pixels)
-            made["error"] = Drawn(random, (self.batch, self.classes), -(3**0.5), 3**0.5)
-            return made
+            arrays["images"] = Drawn(random, (1, self.batch, *shape), *pixels)
+            arrays["error"] = symmetric(random, 3**0.5, self.batch, self.classes)
+            return arrays
         for _ in range(1 + self.rank):
-            made["images"] = Drawn(random, (BATCHES, self.batch, *shape), *pixels)
-            made["labels"] = random.integers(0, self.classes, (BATCHES, self.batch))
-        return {**made, "turn": np.zeros(1, np.int64)}
+            arrays["images"] = Drawn(random, (BATCHES, self.batch, *shape), *pixels)
+            arrays["labels"] = random.integers(0, self.classes, (BATCHES, self.batch))
+        arrays["turn"] = np.zeros(1, np.int64)
+        return arrays
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Build the net from the arrays, in the library's fastest layout, and record its layers' calls.
@@ -119,28 +122,31 @@ class _Net(Workload):
 
         from respeed.workloads._net_check import watch
 
-        widths = [one.out_channels for one in self.net.modules() if isinstance(one, nn.Conv2d)]
+        widths = [layer.out_channels for layer in self.net.modules() if isinstance(layer, nn.Conv2d)]
         by_pixel = min(widths, default=0) >= CHANNELS and (row.in_pieces or torch.backends.cudnn.allow_tf32)
         a.net = deepcopy(self.net)
         arrays = a.net.state_dict()
         for name in arrays:
-            arrays[name] = getattr(a, name)
-            if by_pixel and arrays[name].dim() == 4:
-                arrays[name] = arrays[name].contiguous(memory_format=torch.channels_last)
-                setattr(a, name, arrays[name])
+            array = getattr(a, name)
+            if by_pixel and array.dim() == 4:
+                array = array.contiguous(memory_format=torch.channels_last)
+                setattr(a, name, array)
+            arrays[name] = array
         a.net.load_state_dict(arrays, assign=True)
-        a.model, a.parameters, a.calls = a.net, [*a.net.parameters()], watch(a.net)
+        a.model = a.net
+        a.parameters = [*a.net.parameters()]
+        a.calls = watch(a.net)
         if by_pixel:
             a.images = a.images.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
         a.image = a.images[0]
         if not row.in_pieces:
             # Mini-batches are copied to one array: with a graph for each, every graph would keep outputs and gradients.
             a.image = a.image.clone() if self.learns else a.image
-            self._meet(a)
+            self._rehearse(a)
 
-    def _meet(self, a: Arrays) -> None:
+    def _rehearse(self, a: Arrays) -> None:
         """Have an accelerator's libraries choose their algorithms, which they cannot do while a step is captured."""
-        before = {name: one.clone() for name, one in a.net.named_buffers()}
+        before = {name: array.clone() for name, array in a.net.named_buffers()}
         self._differentiate(a)
         a.net.load_state_dict(before, strict=False)
         self._forget(a)
@@ -156,7 +162,7 @@ class _Net(Workload):
             torch.index_select(a.images, 0, a.turn, out=a.image[None])
         self._differentiate(a)
         if self.learns:  # as torch.optim.SGD does it
-            torch._foreach_add_(a.parameters, [one.grad for one in a.parameters], alpha=-self.learning_rate)
+            torch._foreach_add_(a.parameters, [parameter.grad for parameter in a.parameters], alpha=-self.learning_rate)
             a.turn.add_(1).remainder_(BATCHES)
 
     def _differentiate(self, a: Arrays) -> None:
@@ -178,16 +184,17 @@ class _Net(Workload):
     def _forget(self, a: Arrays) -> None:
         """Free the arrays of the last step."""
         a.calls.clear()
-        for one in a.parameters:
-            one.grad = None
+        for parameter in a.parameters:
+            parameter.grad = None
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare some examples of each layer of a step with float64 (`_net_check`)."""
         from respeed.workloads._net_check import NetCheck
 
-        turn, rate = (int(given.turn[0]), self.learning_rate) if self.learns else (0, 0.0)
-        check = NetCheck(self.net, given, seen.net, seen.calls, rate)
+        check = NetCheck(self.net, given, seen.net, seen.calls, self.learning_rate if self.learns else 0.0)
+        turn = 0
         if self.learns:
+            turn = int(given.turn[0])
             costs, errors = softmax_error(seen.calls[-1].y.cpu().numpy(), given.labels[turn][:, None])
             check.compare("loss", seen.loss, costs.mean())
             error = errors / self.batch
@@ -223,27 +230,27 @@ class _Net(Workload):
     def memory_bytes(self) -> float:
         """Count parameters, outputs and the gradients of both, mini-batches, and other arrays that layers keep."""
         batches = BATCHES * self.batch * math.prod(self.example[0]) if self.learns else 0
-        kept = batches + self.batch * self.counts.kept
-        return 4.0 * (2 * self.counts.parameters + (1 + SPARE) * self._numbers() + kept)
+        kept = self.batch * self.counts.kept
+        return 4.0 * (2 * self.counts.parameters + (1 + SPARE) * self._numbers() + batches + kept)
 
 
 @cache
-def _count(one: _Net) -> "Counts":
+def _count(net: _Net) -> "Counts":
     """Return a net's counts, which take a second: they are made once, for mini-batches of all sizes."""
     from respeed.workloads._nets import count
 
-    return count(one.net, one.example[0])
+    return count(net.net, net.example[0])
 
 
 def _start(random: Generator, name: str, shape: tuple[int, ...]) -> Drawn:
     """Draw a parameter as it is before the first step."""
     if len(shape) > 1:
         half = (6.0 / math.prod(shape[1:])) ** 0.5
-        return Drawn(random, shape, -half, half)
-    return Drawn(random, shape, 0.5, 1.5) if name.endswith("weight") else Drawn(random, shape, -0.1, 0.1)
+        return symmetric(random, half, *shape)
+    return Drawn(random, shape, 0.5, 1.5) if name.endswith("weight") else symmetric(random, 0.1, *shape)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Convnet(_Net):
     """Train a convolutional net, or only compute its gradients, by torch's automatic differentiation.
 
@@ -280,11 +287,7 @@ class Convnet(_Net):
     update: Literal["none", "sgd"]
     gradients: Literal["parameters", "parameters-and-images"]
 
-    precisions: ClassVar = ("fp32", "tf32", "fp64")
-    tests: ClassVar = {
-        "network": ("lenet-pooled", "resnet50"), "width": (1.0, 0.07), "batch": (20, 5), "side": (28, 53),
-        "classes": (10, 7), "update": ("sgd", "none"), "learning_rate": (0.1, 0.0),
-    }  # fmt: skip
+    precisions = ("fp32", "tf32", "fp64")
 
     def make(self) -> "nn.Module":
         """Return the net `network`, with `width` times the published channels."""

@@ -1,17 +1,13 @@
 """Filters of images, as in image processing: one channel, one small filter."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
 from numpy.random import Generator
 from scipy.ndimage import correlate
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Convolution(Workload):
     """Filter an image: out_ij = sum over |p|, |q| <= r of weights_pq image_(i+p)(j+q), with 0 outside the image.
 
@@ -29,15 +25,19 @@ class Convolution(Workload):
     width: int
     radius: int
 
-    precisions: ClassVar = ("fp32", "tf32", "fp64")
-    allocates: ClassVar = True
-    one_thread: ClassVar = ("numpy",)
-    tests: ClassVar = {"batch": (384, 34933), "width": (24, 193), "radius": (1, 2)}
+    precisions = ("fp32", "tf32", "fp64")
+    allocates = True
+    one_thread = ("numpy",)
 
     def arrays(self, random: Generator) -> Named:
         """Draw image and filter from [-1, 1)."""
-        shape, side = (self.batch // self.width, self.width), 2 * self.radius + 1
-        return {"image": Drawn(random, shape, -1.0), "weights": Drawn(random, (side, side), -1.0), "out": Zeros(*shape)}
+        shape = (self.batch // self.width, self.width)
+        side = 2 * self.radius + 1
+        return {
+            "image": symmetric(random, 1.0, *shape),
+            "weights": symmetric(random, 1.0, side, side),
+            "out": Zeros(*shape),
+        }
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Filter by oneDNN, cuDNN or MIOpen, as a convolution layer of one channel, and copy the result to `out`."""
@@ -51,7 +51,8 @@ class Convolution(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every pixel."""
-        image, weights = (np.asarray(one, np.float64) for one in (given.image, given.weights))
+        image = double(given.image)
+        weights = double(given.weights)
         return {"out": (seen.out, correlate(image, weights, mode="constant"))}
 
     def flops(self) -> float:

@@ -1,13 +1,15 @@
 """Synchronous data-parallel training: each copy of a net learns from its part of every mini-batch."""
 
 import hashlib
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
 from respeed.workloads._replicas import Replicas, of_all
 from respeed.workloads.convnet import BATCHES, Convnet, Example, _Net
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Replicated(Workload):
     """Train a net by gradient descent on mini-batches that are split over replicas, as torch's users do.
 
@@ -31,16 +33,19 @@ class _Replicated(Workload):
 
     captured = False
     # Matrix products are done in other processes, not by the backend of this process.
-    products: ClassVar = False
+    products = False
 
     # The workload of a replica.
     part_class: ClassVar["type[_Part]"]
+    # Parameters of a tiny program.
+    tiny: ClassVar[Mapping[str, Any]]
 
     def part(self) -> "_Part":
         """Return the workload of one replica; all have equally many examples."""
-        given = asdict(self)
-        count = given.pop("replicas")
-        return self.part_class(**{**given, "batch": self.batch // count})
+        parameters = asdict(self)
+        del parameters["replicas"]
+        parameters["batch"] //= self.replicas
+        return self.part_class(**parameters)
 
     def arrays(self, random: Generator) -> Named:
         """Draw a seed: replicas draw the rest themselves."""
@@ -48,9 +53,9 @@ class _Replicated(Workload):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Have every replica build its program; before, run a tiny one, as the first step loads libraries, slowly."""
-        smoke = {name: value for name, (value, _) in self.tests.items()}
-        tiny = type(self)(**{**smoke, "replicas": self.replicas, "batch": 4 * self.replicas})
-        a.replicas, seed = Replicas(self.replicas, row), int(a.seed[0])
+        tiny = replace(self, batch=4 * self.replicas, **self.tiny)
+        seed = int(a.seed[0])
+        a.replicas = Replicas(self.replicas, row)
         a.helpers = a.replicas.pids
         a.replicas.ask("build", tiny.part(), seed)
         a.replicas.ask("step", seed)
@@ -62,14 +67,16 @@ class _Replicated(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every replica: layers with float64, gradients with the mean of all, parameters with the first's."""
-        every: list[tuple[int, Pairs]] = seen.replicas.ask("check")
-        found: dict[str, list[Any]] = {}
-        for rank, (_, pairs) in enumerate(every):
-            for what, pair in pairs.items():
-                if not rank or "running" not in what:  # each step begins with the statistics of the first replica
-                    found.setdefault(what, []).append(pair[0])
-        errors = {what: (np.concatenate(some), np.zeros(1), 1.0) for what, some in found.items()}
-        return {"inputs": (np.array([seed for seed, _ in every]), given.seed), **errors}
+        answers: list[tuple[int, Pairs]] = seen.replicas.ask("check")
+        errors = defaultdict(list)
+        for rank, (_, pairs) in enumerate(answers):
+            for name, pair in pairs.items():
+                if rank == 0 or "running" not in name:  # each step begins with the statistics of the first replica
+                    errors[name].append(pair[0])
+        return {
+            "inputs": (np.array([seed for seed, _ in answers]), given.seed),
+            **{name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()},
+        }
 
     def flops(self) -> float:
         """Count the FLOP of all replicas."""
@@ -84,7 +91,7 @@ class _Replicated(Workload):
         return self.part().memory_bytes()
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Part(_Net):
     """Train the net of one replica, by the mean of all replicas' gradients."""
 
@@ -103,12 +110,13 @@ class _Part(_Net):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare as `_Net` does, and the parameters with the first replica's, which must be equal to the last bit."""
-        mine = hashlib.sha256(b"".join(one.detach().cpu().numpy().tobytes() for one in seen.parameters)).digest()
-        unlike = np.array([float(mine != of_all(mine)[0])])
+        arrays = (parameter.detach().cpu().numpy() for parameter in seen.parameters)
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+        unlike = np.array([float(digest != of_all(digest)[0])])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Layers(_Part):
     """Train a net of one hidden layer of tanh units."""
 
@@ -120,8 +128,8 @@ class _Layers(_Part):
 
         from respeed.workloads._nets import Tanh
 
-        V, H, C = self.visible, self.hidden, self.classes
-        return nn.Sequential(nn.Linear(V, H), Tanh(), nn.Linear(H, C)).to("meta")
+        hidden = nn.Linear(self.visible, self.hidden)
+        return nn.Sequential(hidden, Tanh(), nn.Linear(self.hidden, self.classes)).to("meta")
 
     @property
     def example(self) -> Example:
@@ -129,7 +137,7 @@ class _Layers(_Part):
         return (self.visible,), 0.0, 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class DataParallel(_Replicated):
     """Train replicas of a multi-layer perceptron: softmax(tanh(x W1 + b1) W2 + b2).
 
@@ -148,12 +156,9 @@ class DataParallel(_Replicated):
     hidden: int
     classes: int
 
-    part_class: ClassVar = _Layers
-    precisions: ClassVar = ("fp32", "fp64")
-    tests: ClassVar = {
-        "visible": (64, 53), "hidden": (32, 37), "classes": (10, 7), "batch": (24, 31), "learning_rate": (0.5, 0.5),
-        "replicas": (1, 1),
-    }  # fmt: skip
+    part_class = _Layers
+    tiny: ClassVar = {"visible": 64, "hidden": 32}
+    precisions = ("fp32", "fp64")
 
     def traffic_bytes(self) -> float:
         """Count a read and a write of every replica's parameters and changes, and two reads of the examples."""
@@ -161,17 +166,16 @@ class DataParallel(_Replicated):
 
     def memory_bytes(self) -> float:
         """Count parameters and changes of every replica, and all mini-batches, units and errors."""
-        V, H, C = self.visible, self.hidden, self.classes
-        numbers = 2 * self.replicas * self.part().counts.parameters + self.batch * (BATCHES * V + 2 * H + 2 * C)
-        return 4.0 * numbers
+        examples = self.batch * (BATCHES * self.visible + 2 * self.hidden + 2 * self.classes)
+        return 4.0 * (2 * self.replicas * self.part().counts.parameters + examples)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _ConvnetPart(_Part, Convnet):
     """Train a convolutional net on a part of every mini-batch."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class ConvnetReplicas(_Replicated):
     """Train replicas of a convolutional net.
 
@@ -192,10 +196,6 @@ class ConvnetReplicas(_Replicated):
     update: Literal["sgd"]
     gradients: Literal["parameters"]
 
-    part_class: ClassVar = _ConvnetPart
-    precisions: ClassVar = ("fp32", "fp64")
-    tests: ClassVar = {
-        "network": ("alexnet", "resnet50"), "width": (0.1, 0.07), "batch": (4, 5), "side": (67, 53),
-        "classes": (10, 7), "update": ("sgd", "sgd"), "learning_rate": (1e-5, 0.1),
-        "gradients": ("parameters", "parameters"), "replicas": (1, 1),
-    }  # fmt: skip
+    part_class = _ConvnetPart
+    tiny: ClassVar = {"network": "alexnet", "width": 0.1, "side": 67}
+    precisions = ("fp32", "fp64")

@@ -1,18 +1,16 @@
 """Fourier transforms of many complex signals, by each framework's own library."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.fft import fft
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Fft(Workload):
     """Transform B complex signals of N samples: y_bk = sum over n of x_bn exp(-2 pi i k n / N), k = 0 ... N - 1.
 
@@ -27,20 +25,21 @@ class Fft(Workload):
     length: int
     batch: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    allocates: ClassVar = True
+    precisions = ("fp32", "fp64")
+    products = False
+    allocates = True
 
     def arrays(self, random: Generator) -> Named:
         """Draw real and imaginary parts from [-1, 1); the two parts of a sample are neighbours in memory."""
         shape = (self.batch, self.length, 2)
-        return {"x": Drawn(random, shape, -1.0), "y": Zeros(*shape)}
+        return {"x": symmetric(random, 1.0, *shape), "y": Zeros(*shape)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """View x and y as complex numbers."""
         import torch
 
-        a.signals, a.spectra = torch.view_as_complex(a.x), torch.view_as_complex(a.y)
+        a.signals = torch.view_as_complex(a.x)
+        a.spectra = torch.view_as_complex(a.y)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Transform by torch's library: MKL, cuFFT or rocFFT."""
@@ -50,7 +49,8 @@ class Fft(Workload):
 
     def prepare_numpy(self, a: Arrays, row: Row) -> None:
         """View x and y as complex numbers."""
-        a.signals, a.spectra = (one.view(np.result_type(one, 1j))[..., 0] for one in (a.x, a.y))
+        a.signals = a.x.view(np.result_type(a.x, 1j))[..., 0]
+        a.spectra = a.y.view(np.result_type(a.y, 1j))[..., 0]
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Transform by SciPy, which divides the signals among threads."""
@@ -58,7 +58,7 @@ class Fft(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""
-        x = np.asarray(given.x, np.float64)
+        x = double(given.x)
         y = fft(x.view(np.complex128)[..., 0])
         return {"y": (seen.y, y.view(np.float64).reshape(x.shape))}
 

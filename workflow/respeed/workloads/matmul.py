@@ -1,28 +1,27 @@
-"""Matrix products: dense, sparse, repeated, and only those of an RBM's step; and the inverse of a matrix."""
+"""Matrix products: dense, repeated, and only those of an RBM's step; and the inverse of a matrix."""
 
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from scipy.linalg import get_lapack_funcs
-from scipy.sparse import csr_array
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import copy
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
     applied,
     both,
     checked_rows,
+    double,
     product,
     random_vectors,
+    symmetric,
     times,
     times_transposed,
 )
@@ -32,7 +31,7 @@ from respeed.workloads.arrays import (
 STRENGTH = 4.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Matmul(Workload):
     """Multiply two matrices, C <- alpha A B + beta C; A (m, k), B (k, n), C (m, n).
 
@@ -60,7 +59,7 @@ class Matmul(Workload):
     transposed: Literal["", "a", "b", "ab"] = ""
     threads: int = 0
 
-    together: ClassVar = True
+    together = True
 
     @property
     def state(self) -> Names:  # type: ignore[override]
@@ -73,18 +72,25 @@ class Matmul(Workload):
         If beta is not 0, C begins as the outer product of signs (m,) and a vector (n,), which costs little to make. The
         size of beta C is about a third of that of alpha A B, so that an error of A B still shows.
         """
-        m, k, n = self.m, self.k, self.n
-        A = Drawn(random, (k, m) if "a" in self.transposed else (m, k), -1.0)
-        B = Drawn(random, (n, k) if "b" in self.transposed else (k, n), -1.0)
-        if not self.beta:
-            return {"A": A, "B": B, "C": Zeros(m, n)}
-        largest = self.alpha * k**0.5 / (6 * self.beta)
-        start = random.uniform(-largest, largest, n).astype(np.float32)
-        return {"A": A, "B": B, "C": np.outer(random.choice(np.array([-1, 1], np.float32), m), start)}
+        m = self.m
+        k = self.k
+        n = self.n
+        arrays = {
+            "A": Drawn(random, (k, m) if "a" in self.transposed else (m, k), -1.0),
+            "B": Drawn(random, (n, k) if "b" in self.transposed else (k, n), -1.0),
+            "C": Zeros(m, n),
+        }
+        if self.beta:
+            largest = self.alpha * k**0.5 / (6 * self.beta)
+            start = random.uniform(-largest, largest, n).astype(np.float32)
+            arrays["C"] = np.outer(random.choice(np.array([-1, 1], np.float32), m), start)
+        return arrays
 
     def _factors(self, a: Arrays) -> tuple[Any, Any]:
         """Return A as (m, k) and B as (k, n), however they are stored."""
-        return a.A.T if "a" in self.transposed else a.A, a.B.T if "b" in self.transposed else a.B
+        A = a.A.T if "a" in self.transposed else a.A
+        B = a.B.T if "b" in self.transposed else a.B
+        return A, B
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Multiply."""
@@ -124,7 +130,7 @@ class Matmul(Workload):
         return 4.0 * (self.m * self.k + self.k * self.n + (2 if self.beta else 1) * self.m * self.n)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RepeatedProduct(Workload):
     """Multiply the same two square matrices `times` times, C <- A B, as a control of the timing.
 
@@ -145,8 +151,7 @@ class RepeatedProduct(Workload):
     times: int
     run: Literal["first", "again"] = "first"
 
-    together: ClassVar = True
-    tests: ClassVar = {"times": (2, 3)}
+    together = True
 
     @cached_property
     def product(self) -> Matmul:
@@ -180,80 +185,7 @@ class RepeatedProduct(Workload):
         return self.times * self.product.traffic_bytes()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SparseMatmul(Workload):
-    """Multiply a sparse matrix by a dense one, C <- A B, by torch's library: MKL, cuSPARSE or rocSPARSE.
-
-    A is stored in CSR format: only its nonzero entries, row after row.
-
-    Parameters
-    ----------
-    m, k, n : int
-        Rows of A, columns of A, columns of B.
-    zeros : float
-        The share of zeros among A's entries.
-    """
-
-    m: int
-    k: int
-    n: int
-    zeros: float
-
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    # The library allocates memory by itself, which a graph cannot keep.
-    allocates: ClassVar = True
-    captured = False
-    tests: ClassVar = {"zeros": (0.5, 0.95)}
-
-    @property
-    def nonzero(self) -> int:
-        """Return the number of nonzero entries of A."""
-        return round(self.m * self.k * (1.0 - self.zeros))
-
-    def arrays(self, random: Generator) -> Named:
-        """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
-        places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
-        return {
-            "values": Drawn(random, (self.nonzero,), -1.0),
-            "columns": places % self.k,
-            "starts": np.searchsorted(places, self.k * np.arange(self.m + 1)),  # of the rows, in `values`
-            "B": Drawn(random, (self.k, self.n), -1.0),
-            "C": Zeros(self.m, self.n),
-        }
-
-    def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make A as a sparse tensor of `values`."""
-        import torch
-
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch calls its CSR a beta
-            a.A = torch.sparse_csr_tensor(a.starts.int(), a.columns.int(), a.values, size=(self.m, self.k))
-        del a.starts, a.columns
-
-    def torch(self, a: Arrays, row: Row) -> None:
-        """Multiply."""
-        import torch
-
-        torch.mm(a.A, a.B, out=a.C)
-
-    def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare C with random vectors z: C z = A (B z)."""
-        z, values = random_vectors(self.n), np.asarray(given.values, np.float64)
-        A = csr_array((values, given.columns, given.starts), shape=(self.m, self.k))
-        return {"C": (applied(seen.C, z), A @ applied(given.B, z))}
-
-    def flops(self) -> float:
-        """Count 2 n for each nonzero entry."""
-        return 2.0 * self.nonzero * self.n
-
-    def traffic_bytes(self) -> float:
-        """Count reads of each entry, its column index (4 bytes), the row starts and B, and writes of C."""
-        return 8.0 * self.nonzero + 4.0 * (self.m + 1 + self.k * self.n + self.m * self.n)
-
-    memory_bytes = traffic_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Cd1Products(Workload):
     """Do only the matrix products of one CD-1 mini-batch: the least work of a step of `rbm` or `patches`.
 
@@ -277,18 +209,20 @@ class Cd1Products(Workload):
     batch: int
     patches: int
 
-    together: ClassVar = True
+    together = True
     # [X; Z]: a step writes Z into the rows after X.
-    state: ClassVar = ("v",)
-    tests: ClassVar = {"patches": (2, 3)}
+    state = ("v",)
 
     def arrays(self, random: Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""
-        P, V, H, B = self.patches, self.visible, self.hidden, self.batch
+        P = self.patches
+        V = self.visible
+        H = self.hidden
+        B = self.batch
         half = (3.0 / max(V, H)) ** 0.5
         return {
-            "W": Drawn(random, (P, V, H), -half, half),
-            "v": Drawn(random, (P, 2 * B, V), -1.0),  # [X; Z]: what is drawn for Z is written over
+            "W": symmetric(random, half, P, V, H),
+            "v": symmetric(random, 1.0, P, 2 * B, V),  # [X; Z]: what is drawn for Z is written over
             "h": Zeros(P, 2 * B, H),  # [Y0; Y1]
             "G": Zeros(P, V, H),
         }
@@ -297,7 +231,7 @@ class Cd1Products(Workload):
         """Multiply matrices or, for several patches on a GPU, stacks of matrices."""
         import torch
 
-        self._multiply(a, row, torch.mm if row.in_pieces or self.patches == 1 else torch.bmm)
+        self._multiply(a, row, torch.mm if self._one_by_one(row) else torch.bmm)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Multiply by SciPy's BLAS."""
@@ -306,15 +240,24 @@ class Cd1Products(Workload):
     def _multiply(self, a: Arrays, row: Row, multiply: Callable[..., Any]) -> None:
         B = self.batch
 
-        def multiply_patch(p: Any) -> None:
-            W, v, h = a.W[p], a.v[p], a.h[p]
-            multiply(v[..., :B, :], W, out=h[..., :B, :])
-            multiply(h[..., :B, :], W.mT, out=v[..., B:, :])
-            multiply(v[..., B:, :], W, out=h[..., B:, :])
+        def multiply_patch(p: int | slice) -> None:
+            W = a.W[p]
+            h = a.h[p]
+            v = a.v[p]
+            x = v[..., :B, :]
+            y0 = h[..., :B, :]
+            z = v[..., B:, :]
+            multiply(x, W, out=y0)
+            multiply(y0, W.mT, out=z)
+            multiply(z, W, out=h[..., B:, :])
             multiply(v.mT, h, out=a.G[p])
 
-        one_by_one = row.in_pieces or self.patches == 1
-        row.each(range(self.patches) if one_by_one else [slice(None)], multiply_patch)
+        patches: Sequence[int | slice] = range(self.patches) if self._one_by_one(row) else [slice(None)]
+        row.each(patches, multiply_patch)
+
+    def _one_by_one(self, row: Row) -> bool:
+        """Return whether each patch's matrices are multiplied by themselves, not stacks of matrices."""
+        return row.in_pieces or self.patches == 1
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Multiply stacks of matrices."""
@@ -323,21 +266,25 @@ class Cd1Products(Workload):
         x = a.v[:, : self.batch]
         y0 = x @ a.W
         z = y0 @ a.W.mT
-        v, h = jnp.concatenate([x, z], 1), jnp.concatenate([y0, z @ a.W], 1)
+        v = jnp.concatenate([x, z], 1)
+        h = jnp.concatenate([y0, z @ a.W], 1)
         return {"v": v, "h": h, "G": v.mT @ h}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare Y0, Z and Y1 of some examples with float64, and G with the step's own [X; Z]^T [Y0; Y1]."""
-        B, rows, v, h, units = self.batch, checked_rows(self.batch), seen.v, seen.h, []
+        rows = checked_rows(self.batch)
+        v = seen.v
+        h = seen.h
+        units = []
         for W, x in zip(given.W, given.v, strict=True):
-            y0 = times(np.asarray(x, np.float64)[rows], W)
+            y0 = times(double(x)[rows], W)
             z = times_transposed(y0, W)
             units.append((y0, z, times(z, W)))
         y0, z, y1 = map(np.stack, zip(*units, strict=True))
         return {
             "Y0": (h[:, rows], y0),
-            "Z": (v[:, B + rows], z),
-            "Y1": (h[:, B + rows], y1),
+            "Z": (v[:, self.batch + rows], z),
+            "Y1": (h[:, self.batch + rows], y1),
             "G": both(*map(product, seen.G, v.mT, h)),
         }
 
@@ -347,11 +294,12 @@ class Cd1Products(Workload):
 
     def traffic_bytes(self) -> float:
         """Count for every patch three reads of W, a write of G, and all reads and writes of X, Z, Y0 and Y1."""
-        V, H, B = self.visible, self.hidden, self.batch
-        return 4.0 * self.patches * (4 * V * H + B * (5 * V + 5 * H))
+        V = self.visible
+        H = self.hidden
+        return 4.0 * self.patches * (4 * V * H + 5 * self.batch * (V + H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Inverse(Workload):
     """Invert a matrix, X = A^-1 (n, n), by LU factors with pivoting.
 
@@ -372,11 +320,11 @@ class Inverse(Workload):
 
     size: int
 
-    precisions: ClassVar = ("fp32", "fp64")
+    precisions = ("fp32", "fp64")
     # The step calls no matrix product of the framework itself.
-    products: ClassVar = False
+    products = False
     # LAPACK's workspace is allocated in the step.
-    allocates: ClassVar = True
+    allocates = True
     captured = False
 
     def arrays(self, random: Generator) -> Named:
@@ -393,8 +341,10 @@ class Inverse(Workload):
         """Allocate the factors, and the identity that the step solves for."""
         import torch
 
-        a.lu, a.identity = torch.zeros_like(a.A).mT, torch.eye(self.size).to(a.A).mT
-        a.pivots, a.info = (torch.zeros(shape, dtype=torch.int32, device=row.device) for shape in ((self.size,), ()))
+        a.lu = torch.zeros_like(a.A).mT
+        a.identity = torch.eye(self.size).to(a.A).mT
+        a.pivots = torch.zeros(self.size, dtype=torch.int32, device=row.device)
+        a.info = torch.zeros((), dtype=torch.int32, device=row.device)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Invert without testing whether A is singular: for this test, the host would wait for a GPU."""
@@ -418,7 +368,8 @@ class Inverse(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare A (X z) with z for random vectors z, and A with the A before the step."""
-        z, A = random_vectors(self.size), given.A
+        z = random_vectors(self.size)
+        A = given.A
         return {"z": (applied(A, applied(seen.X, z)), z), "A": (seen.A - A, np.zeros_like(A))}
 
     def flops(self) -> float:

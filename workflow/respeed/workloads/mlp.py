@@ -3,9 +3,8 @@
 `SoftmaxCost` computes only cost and gradient of softmax regression, over a full training set, as an optimiser needs.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -14,18 +13,23 @@ from scipy.special import expit as sigmoid
 from respeed.kernels import layers as passes
 from respeed.kernels.blas import gemm
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Zeros,
     checked_rows,
+    double,
     learned,
     moved,
     product,
     softmax_error,
+    symmetric,
     times,
     times_transposed,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Mini-batches that are cycled through.
 BATCHES = 4
@@ -40,7 +44,7 @@ _FUNCTIONS: dict[str, Any] = {"tanh": np.tanh, "sigmoid": sigmoid}
 _SLOPES: dict[str, Any] = {"tanh": lambda a: 1 - a**2, "sigmoid": lambda a: a * (1 - a)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SoftmaxRegression(Workload):
     """Train softmax regression by stochastic gradient descent: `Mlp` without hidden layers.
 
@@ -66,8 +70,8 @@ class SoftmaxRegression(Workload):
     weight_decay = 0.0
     activation = "tanh"
 
-    together: ClassVar = True
-    cycled: ClassVar = ("x", "y")
+    together = True
+    cycled = ("x", "y")
 
     @property
     def units(self) -> list[int]:
@@ -82,7 +86,8 @@ class SoftmaxRegression(Workload):
     @property
     def learned(self) -> Names:  # type: ignore[override]
         """Return the names of weights and biases."""
-        return tuple(f"{name}{i}" for i in range(1, self.layers + 2) for name in "Wb")
+        numbers = range(1, self.layers + 2)
+        return (*(f"W{i}" for i in numbers), *(f"b{i}" for i in numbers))
 
     def arrays(self, random: Generator) -> Named:
         """Draw weights, small biases, examples from [0, 1), as pixel intensities are, and uniform labels.
@@ -91,15 +96,20 @@ class SoftmaxRegression(Workload):
         this range below sigmoid units, so that errors neither vanish nor grow from layer to layer (Glorot and Bengio,
         "Understanding the difficulty of training deep feedforward neural networks", 2010).
         """
-        B, arrays = self.batch, dict[str, Any]()
+        B = self.batch
+        arrays: Named = {}
         for i, (below, above) in enumerate(pairwise(self.units), 1):
-            wide = 4.0 if self.activation == "sigmoid" and i <= self.layers else 1.0
-            half = wide * (6.0 / (below + above)) ** 0.5
-            arrays[f"W{i}"] = Drawn(random, (below, above), -half, half)
-            arrays[f"b{i}"] = Drawn(random, (above,), -0.01, 0.01)
-            arrays |= {f"out{i}": Zeros(B, above), f"error{i}": Zeros(B, above)}
-        examples = Drawn(random, (BATCHES, B, self.inputs))
-        return {**arrays, "x": examples, "y": random.integers(0, self.outputs, (BATCHES, B, 1)), "costs": Zeros(B, 1)}
+            half = (6.0 / (below + above)) ** 0.5
+            if self.activation == "sigmoid" and i <= self.layers:
+                half *= 4.0
+            arrays[f"W{i}"] = symmetric(random, half, below, above)
+            arrays[f"b{i}"] = symmetric(random, 0.01, above)
+            arrays[f"out{i}"] = Zeros(B, above)
+            arrays[f"error{i}"] = Zeros(B, above)
+        arrays["x"] = Drawn(random, (BATCHES, B, self.inputs))
+        arrays["y"] = random.integers(0, self.outputs, (BATCHES, B, 1))
+        arrays["costs"] = Zeros(B, 1)
+        return arrays
 
     def lists(self, a: Arrays) -> list[list[Any]]:
         """Return four lists, each with one array of every layer, from the lowest layer up.
@@ -107,7 +117,8 @@ class SoftmaxRegression(Workload):
         The arrays are W (below, above); b (above,); out (B, above), which is a_l, or z in the last layer; and error
         (B, above).
         """
-        return [[getattr(a, f"{name}{i}") for i in range(1, self.layers + 2)] for name in ("W", "b", "out", "error")]
+        numbers = range(1, self.layers + 2)
+        return [[getattr(a, f"{name}{i}") for i in numbers] for name in ("W", "b", "out", "error")]
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Look up the arrays of all layers once."""
@@ -119,7 +130,9 @@ class SoftmaxRegression(Workload):
         """Compute the outputs of the first `count` layers; return their weights as matrix products read them."""
         import torch
 
-        (W, b, out, _), x, read = a.net, a.x, []
+        W, b, out, _ = a.net
+        x = a.x
+        read = []
         for i in range(count):
             weights, bias = row.operands(W[i], b[i])
             if i < self.layers and self.activation == "tanh" and row.in_pieces:  # torch's own takes seven times as long
@@ -136,14 +149,15 @@ class SoftmaxRegression(Workload):
         """Learn from one mini-batch."""
         import torch
 
-        (W, b, out, error), (rate, kept), aten = a.net, self.rates, torch.ops.aten
+        W, b, out, error = a.net
+        rate, kept = self.rates
         read = self.forward_torch(a, len(W), row)
         _softmax_error_torch(out[-1], a.y, error[-1], a.costs, row)
         for i in range(self.layers, -1, -1):
             x = out[i - 1] if i else a.x
             if i:
                 down = torch.mm(error[i], read[i].T, out=error[i - 1])
-                getattr(aten, f"{self.activation}_backward").grad_input(down, x, grad_input=down)
+                getattr(torch.ops.aten, f"{self.activation}_backward").grad_input(down, x, grad_input=down)
             row.add_product(W[i], x.T, error[i], alpha=rate, beta=kept)
             b[i].add_(error[i].sum(0, dtype=b[i].dtype), alpha=rate)
 
@@ -152,11 +166,15 @@ class SoftmaxRegression(Workload):
         W, b, out, _ = a.net
         for i in range(count):
             z = gemm(out[i - 1] if i else a.x, W[i], out=out[i])
-            (_PASSES[self.activation][0] if i < self.layers else passes.add_bias)(z, b[i])
+            if i < self.layers:
+                _PASSES[self.activation][0](z, b[i])
+            else:
+                passes.add_bias(z, b[i])
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        (W, b, out, error), (rate, kept) = a.net, self.rates
+        W, b, out, error = a.net
+        rate, kept = self.rates
         self.forward_numpy(a, len(W), row)
         passes.softmax_error(error[-1], out[-1], a.y[:, 0], a.costs[:, 0])
         for i in range(self.layers, -1, -1):
@@ -170,19 +188,23 @@ class SoftmaxRegression(Workload):
         """Learn from one mini-batch."""
         import jax
 
-        (W, b, _, _), (rate, kept), outs, found = self.lists(a), self.rates, [a.x], dict[str, Any]()
-        for i in range(len(W)):
-            z = outs[i] @ W[i] + b[i]
+        W, b, _, _ = self.lists(a)
+        rate, kept = self.rates
+        outs = [a.x]
+        for i, (weights, bias) in enumerate(zip(W, b, strict=True)):
+            z = outs[i] @ weights + bias
             outs.append(getattr(jax.nn, self.activation)(z) if i < self.layers else z)
         logs = jax.nn.log_softmax(outs[-1])
-        found["costs"] = -jax.numpy.take_along_axis(logs, a.y, 1)
         error = jax.numpy.exp(logs) - jax.nn.one_hot(a.y[:, 0], self.outputs, dtype=logs.dtype)
+        changed = {"costs": -jax.numpy.take_along_axis(logs, a.y, 1)}
         for i in range(len(W), 0, -1):
-            x, weights, bias = outs[i - 1], W[i - 1], b[i - 1]
-            found |= {f"out{i}": outs[i], f"error{i}": error}
-            found |= {f"W{i}": kept * weights + rate * (x.T @ error), f"b{i}": bias + rate * error.sum(0)}
-            error = (error @ weights.T) * _SLOPES[self.activation](x)  # not needed below the first layer: XLA drops it
-        return found
+            x = outs[i - 1]
+            changed[f"out{i}"] = outs[i]
+            changed[f"error{i}"] = error
+            changed[f"W{i}"] = kept * W[i - 1] + rate * (x.T @ error)
+            changed[f"b{i}"] = b[i - 1] + rate * error.sum(0)
+            error = (error @ W[i - 1].T) * _SLOPES[self.activation](x)  # not needed below the first: XLA drops it
+        return changed
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare outputs and errors of some examples, and the changes of parameters by all examples.
@@ -190,20 +212,27 @@ class SoftmaxRegression(Workload):
         Each array is computed from the step's own arrays before it: in bf16, rounding errors would add up from layer to
         layer.
         """
-        (rate, kept), rows, pairs, x = self.rates, checked_rows(self.batch), dict[str, Any](), np.asarray(given.x)
+        rate, kept = self.rates
+        rows = checked_rows(self.batch)
+        pairs: dict[str, Pair] = {}
+        x = np.asarray(given.x)
         before, biases, _, _ = self.lists(given)
+        below = None
         for i, (W, b, out, error) in enumerate(zip(*self.lists(seen), strict=True), 1):
-            z = times(x[rows].astype(np.float64), before[i - 1]) + biases[i - 1]
+            weights = before[i - 1]
+            inputs = double(x[rows])
+            z = times(inputs, weights) + biases[i - 1]
             pairs[f"out{i}"] = out[rows], _FUNCTIONS[self.activation](z) if i <= self.layers else z
-            if i > 1:
-                down = times_transposed(error[rows].astype(np.float64), before[i - 1])
-                below = getattr(seen, f"error{i - 1}")[rows]
-                pairs[f"error{i - 1}"] = below, down * _SLOPES[self.activation](x[rows].astype(np.float64))
-            found, change, *size = learned(before[i - 1], W, (rate, x.T, error), kept=kept)
-            # MKL adds to a narrow matrix example by example, and rounds the matrix each time.
-            pairs[f"W{i}"] = found, change, size[0] * (1.0 if i <= self.layers else self.batch**0.5)
+            if below is not None:
+                e = times_transposed(double(error[rows]), weights) * _SLOPES[self.activation](inputs)
+                pairs[f"error{i - 1}"] = below[rows], e
+            change, expected, size = learned(weights, W, rate, x.T, error, kept)
+            if i > self.layers:  # MKL adds to a narrow matrix example by example, and rounds the matrix each time
+                size *= self.batch**0.5
+            pairs[f"W{i}"] = change, expected, size
             pairs[f"b{i}"] = moved(biases[i - 1], b, rate * error.sum(0, dtype=np.float64))
             x = out
+            below = error
         costs, errors = softmax_error(x[rows], given.y[rows])
         return {**pairs, "costs": (seen.costs[rows], costs), f"error{i}": (error[rows], errors)}
 
@@ -220,11 +249,11 @@ class SoftmaxRegression(Workload):
         read for the gradients of weights and biases and, except in the first layer, for the error below.
         """
         first, *others = [below * above for below, above in pairwise(self.units)]
-        outputs, errors = 4 * sum(self.units[1:]), 4 * sum(self.units[1:]) - self.units[1]
-        return 4.0 * (3 * first + 4 * sum(others) + self.batch * (2 * self.inputs + outputs + errors))
+        units = 2 * self.inputs - self.units[1] + 8 * sum(self.units[1:])
+        return 4.0 * (3 * first + 4 * sum(others) + self.batch * units)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Mlp(SoftmaxRegression):
     """Train a multi-layer perceptron for classification by stochastic gradient descent on mini-batches.
 
@@ -260,15 +289,13 @@ class Mlp(SoftmaxRegression):
     activation: Literal["tanh", "sigmoid"]
     cost: Literal["", "read"] = ""
 
-    tests: ClassVar = {"layers": (1, 3), "weight_decay": (0.0, 0.1)}
-
     @property
     def read(self) -> str:  # type: ignore[override]
         """Return the name of the array that the host reads after each step, or ""."""
         return "costs" if self.cost else ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SoftmaxCost(Workload):
     """Compute cost and gradient of softmax regression over a full training set, mini-batch by mini-batch.
 
@@ -291,17 +318,19 @@ class SoftmaxCost(Workload):
     batch: int
     mini_batch: int
 
-    together: ClassVar = True
+    together = True
     # Sums over all examples: in fp32 however low the precision is.
-    learned: ClassVar = ("cost", "dW", "db")
-    tests: ClassVar = {"outputs": (10, 167), "batch": (36, 173), "mini_batch": (12, 163)}
+    learned = ("cost", "dW", "db")
 
     def arrays(self, random: Generator) -> Named:
         """Draw weights in +-sqrt(6 / (inputs + outputs)), small biases, examples, and uniform labels."""
-        D, C, N, half = self.inputs, self.outputs, self.batch, (6.0 / (self.inputs + self.outputs)) ** 0.5
+        D = self.inputs
+        C = self.outputs
+        N = self.batch
+        half = (6.0 / (D + C)) ** 0.5
         return {
-            "W": Drawn(random, (D, C), -half, half),
-            "b": Drawn(random, (C,), -0.01, 0.01),
+            "W": symmetric(random, half, D, C),
+            "b": symmetric(random, 0.01, C),
             "x": Drawn(random, (N, D)),
             "y": random.integers(0, C, (N, 1)),
             "z": Zeros(N, C),
@@ -317,10 +346,10 @@ class SoftmaxCost(Workload):
         import torch
 
         mini_batches = zip(*(array.split(self.mini_batch) for array in (a.x, a.y, a.z, a.e, a.costs)), strict=True)
-        for place, (x, y, z, e, costs) in enumerate(mini_batches):
+        for number, (x, y, z, e, costs) in enumerate(mini_batches):
             torch.addmm(a.b, x, a.W, out=z)
             _softmax_error_torch(z, y, e, costs, row)
-            row.add_product(a.dW, x.T, e, alpha=1.0 / self.batch, beta=1.0 if place else 0.0)
+            row.add_product(a.dW, x.T, e, alpha=1.0 / self.batch, beta=1.0 if number else 0.0)
         torch.mean(a.e, 0, dtype=a.db.dtype, out=a.db)
         torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
 
@@ -331,18 +360,22 @@ class SoftmaxCost(Workload):
     def numpy(self, a: Arrays, row: Row) -> None:
         """Compute cost and gradient once."""
         for begin in range(0, self.batch, self.mini_batch):
-            here = slice(begin, begin + self.mini_batch)
-            x, z, e = a.x[here], a.z[here], a.e[here]
-            passes.add_bias(gemm(x, a.W, out=z), a.b)
-            passes.softmax_error(e, z, a.y[here, 0], a.costs[here, 0])
+            rows = slice(begin, begin + self.mini_batch)
+            x = a.x[rows]
+            e = a.e[rows]
+            z = gemm(x, a.W, out=a.z[rows])
+            passes.add_bias(z, a.b)
+            passes.softmax_error(e, z, a.y[rows, 0], a.costs[rows, 0])
             gemm(x.T, e, out=a.dW, alpha=1.0 / self.batch, beta=1.0 if begin else 0.0)
         gemm(a.ones, a.e, out=a.db[None], alpha=1.0 / self.batch)
         gemm(a.ones, a.costs, out=a.cost[None], alpha=1.0 / self.batch)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare arrays of some examples, and the step's sums with float64 sums of its own errors and costs."""
-        rows, x, e = checked_rows(self.batch), np.asarray(given.x), seen.e
-        z = times(x[rows].astype(np.float64), given.W) + given.b
+        rows = checked_rows(self.batch)
+        x = np.asarray(given.x)
+        e = seen.e
+        z = times(double(x[rows]), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
         return {
             "z": (seen.z[rows], z),
@@ -363,11 +396,13 @@ class SoftmaxCost(Workload):
         Weights are read, and the gradient is read and written, for every mini-batch. Logits are written and read,
         errors are written and read for dW and for db, costs are written and read.
         """
-        D, C, N, B = self.inputs, self.outputs, self.batch, self.mini_batch
-        return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / B * D * C)
+        D = self.inputs
+        C = self.outputs
+        N = self.batch
+        return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / self.mini_batch * D * C)
 
 
-def _softmax_error_torch(z: Any, y: Any, out: Any, costs: Any, row: Row) -> None:
+def _softmax_error_torch(z: "Tensor", y: "Tensor", out: "Tensor", costs: "Tensor", row: Row) -> None:
     """Compute out <- softmax(z) - onehot(y), and costs <- -log softmax(z) at y; z, out (B, n), y, costs (B, 1).
 
     In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on a

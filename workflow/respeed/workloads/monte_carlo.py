@@ -1,22 +1,21 @@
 """Option prices by Monte Carlo: random draws, a function of each draw, and means."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtri
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn, Draws, Zeros
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import Drawn, Draws, Zeros, double
 
 # Interest and volatility of a share of price 1, over the year until the option ends.
-RATE, VOLATILITY = 0.02, 0.2
+RATE = 0.02
+VOLATILITY = 0.2
 DRIFT = RATE - VOLATILITY**2 / 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class MonteCarlo(Workload):
     """Price European calls on shares that follow a geometric Brownian motion, by a mean over paths.
 
@@ -43,15 +42,18 @@ class MonteCarlo(Workload):
     batch: int
     options: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    tests: ClassVar = {"batch": (256, 5433), "options": (4, 3)}
+    precisions = ("fp32", "fp64")
+    products = False
 
     def arrays(self, random: Generator) -> Named:
         """Draw strikes from [0.5, 1.5), around today's price of the share."""
         shape = self.options, self.batch // self.options
-        strikes = Drawn(random, (self.options,), 0.5, 1.5)
-        return {"strikes": strikes, "draws": Draws(*shape), "payoffs": Zeros(*shape), "prices": Zeros(self.options)}
+        return {
+            "strikes": Drawn(random, (self.options,), 0.5, 1.5),
+            "draws": Draws(*shape),
+            "payoffs": Zeros(*shape),
+            "prices": Zeros(self.options),
+        }
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Draw u and compute the prices, one operation after another, in place."""
@@ -64,8 +66,8 @@ class MonteCarlo(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all prices with float64 prices from the same draws."""
-        ends = np.exp(DRIFT + VOLATILITY * ndtri(np.asarray(seen.draws, np.float64)))
-        payoffs = np.maximum(ends - np.asarray(given.strikes, np.float64)[:, None], 0.0)
+        ends = np.exp(DRIFT + VOLATILITY * ndtri(double(seen.draws)))
+        payoffs = np.maximum(ends - double(given.strikes)[:, None], 0.0)
         return {"prices": (seen.prices, math.exp(-RATE) * payoffs.mean(1))}
 
     def flops(self) -> None:

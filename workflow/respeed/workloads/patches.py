@@ -1,9 +1,9 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import product
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,15 +12,17 @@ from scipy.special import expit as sigmoid
 from respeed.errors import NotMeasurable
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_sigmoid, add_sigmoid_sample
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
     Zeros,
     both,
     checked_rows,
+    double,
     learned,
     moved,
+    symmetric,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ BATCHES = 2
 Place = tuple[slice, slice]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Patches(Workload):
     """Train an RBM over overlapping patches by contrastive divergence with one Gibbs step (CD-1).
 
@@ -69,33 +71,35 @@ class Patches(Workload):
     batch: int
     learning_rate: float
 
-    learned: ClassVar = ("W", "b", "c")
-    cycled: ClassVar = ("x",)
+    learned = ("W", "b", "c")
+    cycled = ("x",)
     # A step cuts out the pixels of a patch anew.
-    allocates: ClassVar = True
-    tests: ClassVar = {"side": (16, 33), "patch": (8, 9), "stride": (4, 3), "hidden": (8, 7), "batch": (8, 11)}
+    allocates = True
 
     def __post_init__(self) -> None:
         """Refuse a stride that makes no grid."""
-        side, patch, stride = self.side, self.patch, self.stride
-        if side % stride or patch % stride or patch > side:
+        if self.side % self.stride or self.patch % self.stride or self.patch > self.side:
             raise NotMeasurable(
-                f"the stride {stride} must divide the side {side} and the patch {patch}, which must fit the side"
+                f"the stride {self.stride} must divide the side {self.side} and the patch {self.patch}, "
+                "which must fit the side"
             )
 
     @property
     def grid(self) -> tuple[int, int, int, int]:
         """Return G, K, R and n."""
-        G, K = self.side // self.stride, self.patch // self.stride
+        G = self.side // self.stride
+        K = self.patch // self.stride
         return G, K, G - K + 1, self.stride**2
 
     def arrays(self, random: Generator) -> Named:
         """Draw small weights and biases, and pixels from [0, 1)."""
-        (G, K, R, n), B, H = self.grid, self.batch, self.hidden
+        G, K, R, n = self.grid
+        B = self.batch
+        H = self.hidden
         return {
-            "W": Drawn(random, (R * R, K * K * n, H), -0.01, 0.01),
-            "b": Drawn(random, (G, G, 1, n), -0.01, 0.01),
-            "c": Drawn(random, (R * R, 1, H), -0.01, 0.01),
+            "W": symmetric(random, 0.01, R * R, K * K * n, H),
+            "b": symmetric(random, 0.01, G, G, 1, n),
+            "c": symmetric(random, 0.01, R * R, 1, H),
             "x": Drawn(random, (BATCHES, G, G, B, n)),
             "image": Zeros(G, G, B, n),  # v1
             "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one matrix product gives both terms of the gradient
@@ -106,27 +110,38 @@ class Patches(Workload):
         """Learn from one mini-batch."""
         import torch
 
-        (G, K, R, _), B, r = self.grid, self.batch, self.learning_rate / self.batch
+        G, K, R, _ = self.grid
+        B = self.batch
+        r = self.learning_rate / B
         W, b, c = row.operands(a.W, a.b, a.c)
-        h, u, image, windows0, windows1 = a.h, a.u, a.image, _windows(a.x, K), _windows(a.image, K)
+        h = a.h
+        image = a.image
+        windows0 = _windows(a.x, K)
+        windows1 = _windows(image, K)
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
-        def up_and_down(p: Place) -> None:
-            here, x = _patches(p, R), _cut(p, windows0)
-            W_p, h0, s = W[here], h[here, :B], h[here, B:]  # the sample: h1 is free until it is computed
-            torch.baddbmm(c[here], x, W_p, out=h0).sigmoid_()
-            torch.lt(row.uniform(u[here]), h0, out=s)
-            _add_up(torch.bmm(s, W_p.mT), p, K, image, locks)
+        def up_and_down(place: Place) -> None:
+            p = _patches(place, R)
+            x0 = _cut(windows0[place])
+            h0 = h[p, :B]
+            s = h[p, B:]  # the sample: h1 is free until it is computed
+            W_p = W[p]
+            torch.baddbmm(c[p], x0, W_p, out=h0).sigmoid_()
+            torch.lt(row.uniform(a.u[p]), h0, out=s)
+            _add_up(torch.bmm(s, W_p.mT), place, K, image, locks)
 
-        def up_and_learn(p: Place) -> None:
-            here, x = _patches(p, R), _cut(p, windows0, windows1)  # [x0_p; x1_p]
-            h_p = h[here]
-            torch.baddbmm(c[here], x[:, B:], W[here], out=h_p[:, B:]).sigmoid_().neg_()
-            row.add_product(a.W[here], x.mT, h_p, alpha=r)
-            a.c[here].add_(h_p.sum(1, keepdim=True, dtype=a.c.dtype), alpha=r)
+        def up_and_learn(place: Place) -> None:
+            p = _patches(place, R)
+            x = _cut(windows0[place], windows1[place])  # [x0_p; x1_p]
+            h_p = h[p]
+            torch.baddbmm(c[p], x[:, B:], W[p], out=h_p[:, B:]).sigmoid_().neg_()
+            row.add_product(a.W[p], x.mT, h_p, alpha=r)
+            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=a.c.dtype), alpha=r)
 
-        one = [slice(i, i + 1) for i in range(R)]
-        places = [(i, j) for i in one for j in one] if row.in_pieces else [(slice(0, R), slice(0, R))]
+        places = [(slice(0, R), slice(0, R))]
+        if row.in_pieces:
+            single = [slice(i, i + 1) for i in range(R)]
+            places = list(product(single, single))
         image.copy_(b.expand_as(image))
         row.each(places, up_and_down)
         image.sigmoid_()
@@ -135,36 +150,45 @@ class Patches(Workload):
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, patch by patch, with one compiled pass between two matrix products."""
-        (G, K, R, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
-        W, c, h, u, v0, image = a.W, a.c, a.h, a.u, a.x, a.image
+        G, K, R, n = self.grid
+        B = self.batch
+        r = self.learning_rate / B
+        W = a.W
+        c = a.c
+        h = a.h
+        v0 = a.x
+        v1 = a.image
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
-        def cut(array: np.ndarray, p: int, out: np.ndarray) -> np.ndarray:
+        def cut(image: np.ndarray, p: int, out: np.ndarray) -> np.ndarray:
             i, j = divmod(p, R)
-            out.reshape(B, K, K, n)[...] = array[i : i + K, j : j + K].transpose(2, 0, 1, 3)
+            out.reshape(B, K, K, n)[...] = image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
             return out
 
         def up_and_down(p: int) -> None:
             x, sums = np.empty((2, B, K * K * n), v0.dtype)
-            h0, s = h[p, :B], h[p, B:]  # the sample: h1 is free until it is computed
-            add_sigmoid_sample(gemm(cut(v0, p, x), W[p], out=h0), c[p, 0], sample=s, draws=row.uniform(u[p]))
+            h0 = h[p, :B]
+            s = h[p, B:]  # the sample: h1 is free until it is computed
+            gemm(cut(v0, p, x), W[p], out=h0)
+            add_sigmoid_sample(h0, c[p, 0], sample=s, draws=row.uniform(a.u[p]))
             tiles = gemm(s, W[p].T, out=sums).reshape(B, K, K, n)
             i, j = divmod(p, R)
-            for down in range(K):
-                with locks[i + down]:
-                    image[i + down, j : j + K] += tiles[:, down].transpose(1, 0, 2)
+            for k in range(K):
+                with locks[i + k]:
+                    v1[i + k, j : j + K] += tiles[:, k].transpose(1, 0, 2)
 
         def up_and_learn(p: int) -> None:
             x = np.empty((2 * B, K * K * n), v0.dtype)  # [x0_p; x1_p]
             cut(v0, p, x[:B])
-            add_sigmoid(gemm(cut(image, p, x[B:]), W[p], out=h[p, B:]), c[p, 0], scale=-1.0)
+            h1 = gemm(cut(v1, p, x[B:]), W[p], out=h[p, B:])
+            add_sigmoid(h1, c[p, 0], scale=-1.0)
             gemm(x.T, h[p], out=W[p], alpha=r, beta=1.0)
             c[p] += r * h[p].sum(0)
 
-        image[...] = a.b
+        v1[...] = a.b
         row.each(range(R * R), up_and_down)
-        add_sigmoid(image.reshape(-1, n), np.zeros(n, image.dtype))
-        a.b += r * (v0.sum(2, keepdims=True) - image.sum(2, keepdims=True))
+        add_sigmoid(v1.reshape(-1, n), np.zeros(n, v1.dtype))
+        a.b += r * (v0.sum(2, keepdims=True) - v1.sum(2, keepdims=True))
         row.each(range(R * R), up_and_learn)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
@@ -172,8 +196,10 @@ class Patches(Workload):
         import jax
         import jax.numpy as jnp
 
-        (_, K, R, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
-        tiles = [(i, j) for i in range(K) for j in range(K)]
+        _, K, R, n = self.grid
+        B = self.batch
+        r = self.learning_rate / B
+        tiles = list(product(range(K), repeat=2))
 
         def cut(image: Any) -> Any:
             return jnp.stack([image[i : i + R, j : j + R] for i, j in tiles], axis=3).reshape(R * R, B, K * K * n)
@@ -181,53 +207,66 @@ class Patches(Workload):
         x0 = cut(a.x)
         h0 = jax.nn.sigmoid(x0 @ a.W + a.c)
         u = uniform(h0.shape)
-        sums = ((u < h0).astype(h0.dtype) @ a.W.mT).reshape(R, R, B, K, K, n)
+        s = (u < h0).astype(h0.dtype)
+        sums = (s @ a.W.mT).reshape(R, R, B, K, K, n)
         image = jnp.broadcast_to(a.b, a.image.shape)
         for i, j in tiles:
             image = image.at[i : i + R, j : j + R].add(sums[:, :, :, i, j])
         image = jax.nn.sigmoid(image)
         x1 = cut(image)
-        h = jnp.concatenate([h0, -jax.nn.sigmoid(x1 @ a.W + a.c)], axis=1)
-        W = a.W + r * (jnp.concatenate([x0, x1], axis=1).mT @ h)
-        b, c = a.b + r * (a.x - image).sum(2, keepdims=True), a.c + r * h.sum(1, keepdims=True)
+        h1 = jax.nn.sigmoid(x1 @ a.W + a.c)
+        x = jnp.concatenate([x0, x1], axis=1)
+        h = jnp.concatenate([h0, -h1], axis=1)
+        W = a.W + r * (x.mT @ h)
+        b = a.b + r * (a.x - image).sum(2, keepdims=True)
+        c = a.c + r * h.sum(1, keepdims=True)
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare some examples' activations and the parameters' changes by all, using the step's own draws."""
-        (_, K, _, n), B, r = self.grid, self.batch, self.learning_rate / self.batch
-        rows, x0 = checked_rows(B), np.asarray(given.x)
-        h, W, last = seen.h, seen.W, seen.image
-        h0, h1, changes = [], [], []
-        image = np.broadcast_to(np.asarray(given.b, np.float64), (*x0.shape[:2], len(rows), n)).copy()
-        b, c = np.asarray(given.b), np.asarray(given.c, np.float64)
-        sampled = seen.u[:, rows] < h[:, rows]
-        for p, (i, j), x in self._patches_of(x0[:, :, rows]):
-            W_p = np.asarray(given.W[p], np.float64)
+        _, K, R, n = self.grid
+        B = self.batch
+        r = self.learning_rate / B
+        rows = checked_rows(B)
+        v0 = np.asarray(given.x)
+        v1 = seen.image
+        h = seen.h
+        W = seen.W
+        b = np.asarray(given.b)
+        c = double(given.c)
+        s = seen.u[:, rows] < h[:, rows]
+        image = np.broadcast_to(double(b), (*v0.shape[:2], len(rows), n)).copy()
+        h0 = []
+        for p, x in enumerate(self._patches_of(v0[:, :, rows])):
+            W_p = double(given.W[p])
             h0.append(sigmoid(x @ W_p + c[p]))
-            tiles = (sampled[p] @ W_p.T).reshape(len(rows), K, K, n)
+            tiles = (s[p] @ W_p.T).reshape(len(rows), K, K, n)
+            i, j = divmod(p, R)
             image[i : i + K, j : j + K] += tiles.transpose(1, 2, 0, 3)
         image = sigmoid(image)
-        for (p, _, x), (_, _, v0), (_, _, v1) in zip(*map(self._patches_of, (image, x0, last)), strict=True):
-            W_p = np.asarray(given.W[p], np.float64)
+        h1 = []
+        changes = []
+        patches = zip(self._patches_of(image), self._patches_of(v0), self._patches_of(v1), strict=True)
+        for p, (x, x0, x1) in enumerate(patches):
+            W_p = double(given.W[p])
             h1.append(-sigmoid(x @ W_p + c[p]))
-            changes.append(learned(W_p, W[p], (r, np.concatenate([v0, v1]).T, h[p])))
-        of_pixels = r * (x0.sum(2, np.float64, keepdims=True) - last.sum(2, np.float64, keepdims=True))
-        of_units = r * h.sum(1, np.float64, keepdims=True)
+            changes.append(learned(W_p, W[p], r, np.concatenate([x0, x1]).T, h[p]))
+        change_b = r * (v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True))
+        change_c = r * h.sum(1, np.float64, keepdims=True)
         return {
             "h0": (h[:, rows], np.stack(h0)),
-            "image": (last[:, :, rows], image),
+            "image": (v1[:, :, rows], image),
             "h1": (h[:, B + rows], np.stack(h1)),
             "W": both(*changes),
-            "b, c": both(moved(b, seen.b, of_pixels), moved(given.c, seen.c, of_units)),
+            "b, c": both(moved(b, seen.b, change_b), moved(given.c, seen.c, change_c)),
         }
 
-    def _patches_of(self, image: np.ndarray) -> Iterator[tuple[int, tuple[int, int], np.ndarray]]:
-        """Yield each patch: its number, its row and column, and its pixels (examples, K K n) in float64."""
+    def _patches_of(self, image: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the pixels of each patch, (examples, K K n), in float64."""
         _, K, R, n = self.grid
-        for p in range(R * R):
-            i, j = divmod(p, R)
+        for i, j in product(range(R), repeat=2):
             tiles = image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
-            yield p, (i, j), tiles.reshape(-1, K * K * n).astype(np.float64)
+            yield double(tiles.reshape(-1, K * K * n))
 
     def flops(self) -> float:
         """Count five matrix products of 2 B K^2 n H FLOP for each patch."""
@@ -241,8 +280,9 @@ class Patches(Workload):
         step write and read hidden units and images.
         """
         _, _, R, _ = self.grid
-        weights, units = R**2 * self.patch**2 * self.hidden, self.batch * R**2 * self.hidden
-        return 4.0 * (3 * weights + 3 * units + 4 * self.batch * self.side**2)
+        weights = R**2 * self.patch**2 * self.hidden
+        units = R**2 * self.hidden
+        return 4.0 * (3 * weights + self.batch * (3 * units + 4 * self.side**2))
 
     def memory_bytes(self) -> float:
         """Count all arrays, and three arrays of all patches' pixels, which an accelerator cuts out at once; fp32."""
@@ -250,9 +290,10 @@ class Patches(Workload):
         return super().memory_bytes() + 4.0 * 3 * self.batch * R**2 * self.patch**2
 
 
-def _patches(p: Place, R: int) -> slice:
+def _patches(place: Place, R: int) -> slice:
     """Return the slice of the patches at a place, where patches are numbered row by row."""
-    return slice(p[0].start * R + p[1].start, (p[0].stop - 1) * R + p[1].stop)
+    rows, columns = place
+    return slice(rows.start * R + columns.start, (rows.stop - 1) * R + columns.stop)
 
 
 def _windows(image: "Tensor", K: int) -> "Tensor":
@@ -260,26 +301,25 @@ def _windows(image: "Tensor", K: int) -> "Tensor":
     return image.unfold(0, K, 1).unfold(1, K, 1).permute(0, 1, 2, 4, 5, 3)
 
 
-def _cut(p: Place, *windows: "Tensor") -> "Tensor":
+def _cut(*windows: "Tensor") -> "Tensor":
     """Return patches' pixels, (patches, examples, K K n); examples of a second array follow those of the first."""
-    here = [window[p] for window in windows]
-    rows, columns, B, *tiles = here[0].shape
-    out = here[0].new_empty((rows, columns, len(here), B, *tiles))
-    for place, pixels in enumerate(here):
-        out[:, :, place].copy_(pixels)
-    return out.view(rows * columns, len(here) * B, -1)
+    rows, columns, B, *tiles = windows[0].shape
+    out = windows[0].new_empty((rows, columns, len(windows), B, *tiles))
+    for number, window in enumerate(windows):
+        out[:, :, number].copy_(window)
+    return out.view(rows * columns, len(windows) * B, -1)
 
 
-def _add_up(sums: "Tensor", p: Place, K: int, image: "Tensor", locks: list[Lock]) -> None:
+def _add_up(sums: "Tensor", place: Place, K: int, image: "Tensor", locks: list[Lock]) -> None:
     """Add to the image what the patches at a place give to their pixels: `sums` (patches, B, K K n)."""
-    rows, columns = p
-    shape = rows.stop - rows.start, columns.stop - columns.start
+    rows, columns = place
+    shape = (rows.stop - rows.start, columns.stop - columns.start)
     tiles = sums.unflatten(0, shape).unflatten(3, (K, K, -1))  # (rows, columns, B, K, K, n)
-    for down in range(K):
-        with locks[rows.start + down]:
+    for i in range(K):
+        with locks[rows.start + i]:
             if len(sums) == 1:  # one patch has no tile twice
-                image[rows.start + down, columns.start : columns.start + K].add_(tiles[0, 0, :, down].transpose(0, 1))
+                image[rows.start + i, columns.start : columns.start + K].add_(tiles[0, 0, :, i].transpose(0, 1))
                 continue
-            for right in range(K):
-                here = image[rows.start + down : rows.stop + down, columns.start + right : columns.stop + right]
-                here.add_(tiles[:, :, :, down, right])
+            for j in range(K):
+                window = image[rows.start + i : rows.stop + i, columns.start + j : columns.stop + j]
+                window.add_(tiles[:, :, :, i, j])

@@ -12,20 +12,20 @@ Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, workload
+from respeed.workloads.arrays import double
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Pretraining(Workload):
     """Pretrain by any kind of learner, then fine-tune."""
 
@@ -39,21 +39,19 @@ class _Pretraining(Workload):
     pretraining_epochs: int
     fine_tuning_epochs: int
 
-    together: ClassVar = True
-    cycled: ClassVar = ("x", "y")
-    tests: ClassVar = {"layers": (2, 3), "pretraining_epochs": (1, 2), "fine_tuning_epochs": (2, 3)}
+    together = True
+    cycled = ("x", "y")
 
-    def learner(self, i: int, **sizes: Any) -> Any:
+    def learner(self, i: int, **sizes: Any) -> Rbm | Autoencoder:
         """Return the learner of hidden layer `i`, counted from 1."""
         raise NotImplementedError
 
     @property
-    def learners(self) -> list[Any]:
+    def learners(self) -> list[Rbm | Autoencoder]:
         """Return the learners of all hidden layers, from the lowest up."""
-        same = {"hidden": self.hidden, "batch": self.batch, "learning_rate": self.pretraining_rate}
-        return [
-            self.learner(i, visible=self.hidden if i > 1 else self.inputs, **same) for i in range(1, self.layers + 1)
-        ]
+        shared = {"hidden": self.hidden, "batch": self.batch, "learning_rate": self.pretraining_rate}
+        visible = [self.inputs, *[self.hidden] * (self.layers - 1)]
+        return [self.learner(i, visible=units, **shared) for i, units in enumerate(visible, 1)]
 
     @property
     def net(self) -> Mlp:
@@ -80,7 +78,7 @@ class _Pretraining(Workload):
             arrays = {self.name(i, name): array for name, array in learner.arrays(random).items()} | arrays
         return arrays
 
-    def arrays_of(self, i: int, learner: Any, a: Arrays) -> Arrays:
+    def arrays_of(self, i: int, learner: Workload, a: Arrays) -> Arrays:
         """Return the arrays of the learner of layer `i`, by the learner's own names."""
         return Arrays(**{name: getattr(a, self.name(i, name)) for name in learner.arrays(np.random.default_rng(0))})
 
@@ -95,23 +93,23 @@ class _Pretraining(Workload):
 
     prepare_numpy = prepare_torch
 
-    def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
+    def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Step]:
         """Return the parts of a step in NumPy by name."""
         return self.steps_torch(a, row, "numpy")
 
-    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Callable[[], None]]:
+    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Step]:
         """Return the parts of a step by name: the pretraining of each layer, then the fine-tuning."""
-        hand_up, fine_tune = getattr(self.net, f"forward_{framework}"), getattr(self.net, framework)
+        forward = getattr(self.net, f"forward_{framework}")
 
         def pretrain(i: int, learn: Callable[[Arrays, Row], None], arrays: Arrays) -> None:
-            hand_up(a, i - 1, row)
+            forward(a, i - 1, row)
             learn(arrays, row)
 
-        steps: dict[str, Callable[[], None]] = {
-            f"layer {i}": partial(pretrain, i, getattr(learner, framework), self.arrays_of(i, learner, a))
-            for i, learner in enumerate(self.learners, 1)
-        }
-        return {**steps, "fine-tuning": partial(fine_tune, a, row)}
+        steps: dict[str, Step] = {}
+        for i, learner in enumerate(self.learners, 1):
+            steps[f"layer {i}"] = partial(pretrain, i, getattr(learner, framework), self.arrays_of(i, learner, a))
+        steps["fine-tuning"] = partial(getattr(self.net, framework), a, row)
+        return steps
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare each layer's pretraining, given the step's outputs of the layers below, and then fine-tuning.
@@ -119,15 +117,19 @@ class _Pretraining(Workload):
         Pretraining and fine-tuning change the same parameters. The values between the two are the final values less
         fine-tuning's change, which is computed from the step's own outputs and errors; these are checked.
         """
-        pairs, between, r = dict[str, Any](), Arrays(**vars(given)), self.fine_tuning_rate / self.batch
+        r = self.fine_tuning_rate / self.batch
+        between = Arrays(**vars(given))
+        pairs: dict[str, Any] = {}
         x = np.asarray(given.x)
         for i, learner in enumerate(self.learners, 1):
-            before, after = (self.arrays_of(i, learner, arrays) for arrays in (given, seen))
-            before.x, error = x, getattr(seen, f"error{i}").astype(np.float64)
-            for name, change in (("W", x.T @ error), ("c", error.sum(0))):
-                array = getattr(after, name)
-                setattr(after, name, (array + r * change).astype(array.dtype))
-                setattr(between, self.name(i, name), getattr(after, name))
+            before = self.arrays_of(i, learner, given)
+            before.x = x
+            after = self.arrays_of(i, learner, seen)
+            error = double(getattr(seen, f"error{i}"))
+            after.W = (after.W + r * (x.T @ error)).astype(after.W.dtype)
+            after.c = (after.c + r * error.sum(0)).astype(after.c.dtype)
+            setattr(between, f"W{i}", after.W)
+            setattr(between, f"b{i}", after.c)
             pairs |= {f"layer {i}: {name}": pair for name, pair in learner.check(before, after).items()}
             x = getattr(seen, f"out{i}")
         return {**pairs, **self.net.check(between, seen)}
@@ -141,13 +143,15 @@ class _Pretraining(Workload):
         return self._weighted("traffic_bytes")
 
     def _weighted(self, what: str) -> float:
-        up = [RbmUp(visible=one.visible, hidden=self.hidden, batch=self.batch) for one in self.learners]
-        done = [*([one, *up[:below]] for below, one in enumerate(self.learners)), [self.net]]
-        counts = (sum(getattr(one, what)() for one in together) for together in done)
-        return float(sum(weight * count for weight, count in zip(self.parts().values(), counts, strict=True)))
+        total = self.fine_tuning_epochs * getattr(self.net, what)()
+        below = 0.0
+        for learner in self.learners:
+            total += self.pretraining_epochs * (getattr(learner, what)() + below)
+            below += getattr(RbmUp(visible=learner.visible, hidden=self.hidden, batch=self.batch), what)()
+        return float(total)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Dbn(_Pretraining):
     """Pretrain each layer of a deep belief network as an `Rbm` by CD-1, then fine-tune all layers with labels.
 
@@ -171,7 +175,7 @@ class Dbn(_Pretraining):
         return Rbm(**sizes)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Sda(_Pretraining):
     """Pretrain each layer of a deep net as a denoising `Autoencoder`, then fine-tune all layers with labels.
 

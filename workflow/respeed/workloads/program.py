@@ -18,10 +18,10 @@ import sys
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, ClassVar, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -32,7 +32,7 @@ from respeed.machine.software import checksums, files_of
 from respeed.model import filled
 from respeed.paths import PAPERS
 from respeed.text import clip, printable
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Workload
 
 MOST_PRINTED = 2**20
 MOST_IN_FILE = 2**26
@@ -42,7 +42,8 @@ TIMEOUT_SECONDS = 600
 UNITS = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6}
 # CPU time, or a printed time, may exceed the measured one by so much: two clocks are never read at quite the same
 # moment, and CPU time is counted in ticks.
-MOST_TAKEN, TICKS = 1.05, 0.05
+MOST_TAKEN = 1.05
+TICKS = 0.05
 # Variables that tune this project's own libraries (`respeed.machine.process`) are not for others' programs.
 _OURS = ("MALLOC_", "GLIBC_TUNABLES", "OPENBLAS_THREAD_TIMEOUT", "GOMP_SPINCOUNT", "XLA_")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -74,50 +75,47 @@ class Given:
 class Program(Given, Workload):
     """Run a program as its table says: its command, how it is timed, and how its result is checked."""
 
-    products: ClassVar = False
-    allocates: ClassVar = True
-    is_outside: ClassVar = True
+    products = False
+    allocates = True
+    is_outside = True
     captured = False
-    tests: ClassVar = {
-        "program": (
-            {"paper": "", "command": ["true"]},
-            {"paper": "", "command": ["echo", "1e-6"], "time_pattern": "(.+)"},
-        ),
-    }
 
     def __init__(self, **given: Any) -> None:
-        self.given, self.program = given, given["program"]
+        self.given = given
+        self.program = given["program"]
 
-    def on_row(self, profile: Any) -> "Program":
+    def on_row(self, architecture: str, device: str) -> "Program":
         """Return the program with the command for the row's architecture, and with the row's device."""
-        command = self.program["command"]
-        command = command[profile.architecture] if isinstance(command, dict) else command
-        return Program(**{**self.given, "program": {**self.program, "command": command, "device": profile.device}})
+        entry = {**self.program, "device": device}
+        if isinstance(entry["command"], dict):
+            entry["command"] = entry["command"][architecture]
+        return Program(**{**self.given, "program": entry})
 
     def arrays(self, random: Generator) -> Named:
         """Draw the value of {seed} in the command; the program makes all other data itself."""
         return {"seed": random.integers(2**31, size=1)}
 
-    def prepare_program(self, a: Arrays, row: Any) -> None:
+    def prepare_program(self, a: Arrays, row: Row) -> None:
         """Find the program's files; NotMeasurable if one is missing."""
         a.runner = Runner(self, row.threads, row.precision, int(a.seed[0]))
 
-    def steps_program(self, a: Arrays, row: Row) -> dict[str, Callable[[], None]]:
+    def steps_program(self, a: Arrays, row: Row) -> dict[str, Step]:
         """Return the only step, which runs the program once."""
         return {"step": a.runner.step}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare the program's file with the expected one; without a file, only the end of a run is checked."""
-        said, runner = self.program, seen.runner
+        entry = self.program
+        runner = seen.runner
         if runner.checksums() != runner.executables:
             raise WrongResult(f"{runner.name} was changed while it was measured")
-        if "file" not in said:
+        if "file" not in entry:
             return {"ended": (np.ones(1), np.ones(1))}
-        like = read_numbers(PAPERS / said["paper"] / filled(said["like"], self.given))
-        found = read_numbers(Path(runner.scratch, said["file"]))
-        if like.shape != found.shape or not like.size:
-            raise WrongResult(f"{said['file']} has {found.size} numbers, {said['like']} has {like.size}")
-        return {said["file"]: (found, like)}
+        expected = read_numbers(PAPERS / entry["paper"] / filled(entry["like"], self.given))
+        numbers = read_numbers(Path(runner.scratch, entry["file"]))
+        if expected.shape != numbers.shape or not expected.size:
+            raise WrongResult(f"{entry['file']} has {numbers.size} numbers, {entry['like']} has {expected.size}")
+        return {entry["file"]: (numbers, expected)}
 
     def flops(self) -> float | None:  # type: ignore[override]
         """Return the FLOP that the table states; None if it states none."""
@@ -144,20 +142,27 @@ class Runner:
     """Runs a program on a row, and keeps the output of its last runs."""
 
     def __init__(self, program: Program, threads: int, precision: str, seed: int) -> None:
-        self.said = said = program.program
-        device, folder = said.get("device", "cpu"), PAPERS / said["paper"]
+        self.entry = entry = program.program
+        device = entry.get("device", "cpu")
+        folder = PAPERS / entry["paper"]
         self.threads = threads if device == "cpu" else math.inf
-        command = [filled(word, program.given) for word in said["command"]]
-        files, self.checksums = files_of(command, folder), partial(checksums, command, folder)
+        command = [filled(word, program.given) for word in entry["command"]]
+        files = files_of(command, folder)
         if missing := next((word for word, path in files.items() if path is None), None):
-            where = f"in workflow/papers/{said['paper']}" if "/" in missing else "on the PATH"
+            where = f"in workflow/papers/{entry['paper']}" if "/" in missing else "on the PATH"
             raise NotMeasurable(f"there is no {clip(missing, 100)} {where}; the paper's program must be built first")
+        self.checksums = partial(checksums, command, folder)
         self.executables = self.checksums()
-        kind = device.partition(":")[0]
-        known = {"threads": threads, "precision": precision, "seed": seed, "device": kind, "paper": folder}
+        row = {
+            "threads": threads,
+            "precision": precision,
+            "seed": seed,
+            "device": device.partition(":")[0],
+            "paper": folder,
+        }
         self.name = clip(command[0], 100)
-        self.command = [str(files[command[0]]), *(filled(word, known) for word in command[1:])]
-        self.counts_whole = "time_pattern" not in said
+        self.command = [str(files[command[0]]), *(filled(word, row) for word in command[1:])]
+        self.counts_whole = "time_pattern" not in entry
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
         self._waited = 0.0
@@ -171,8 +176,8 @@ class Runner:
 
     def step(self) -> None:
         """Run the program once, from its start to its end; ProgramFailed if it fails or takes too long."""
-        if "file" in self.said:
-            Path(self.scratch, self.said["file"]).unlink(missing_ok=True)
+        if "file" in self.entry:
+            Path(self.scratch, self.entry["file"]).unlink(missing_ok=True)
         try:
             with within(TIMEOUT_SECONDS, f"{self.name} had not ended after {TIMEOUT_SECONDS:g} s"):
                 self._runs.append(self._run())
@@ -213,36 +218,37 @@ class Runner:
         self._waited += sum(run.waited_seconds for run in runs)
         if self.counts_whole:
             return seconds
-        said = UNITS[self.said.get("time_unit", "seconds")] * sum(map(self._number, runs))
-        if said > MOST_TAKEN * seconds:
-            raise WrongResult(f"{self.name} printed {said:.3g} s as its time, and took {seconds:.3g} s (time_unit?)")
-        return said
+        printed = UNITS[self.entry.get("time_unit", "seconds")] * sum(map(self._number, runs))
+        if printed > MOST_TAKEN * seconds:
+            raise WrongResult(f"{self.name} printed {printed:.3g} s as its time, and took {seconds:.3g} s (time_unit?)")
+        return printed
 
     def happened(self) -> dict[str, Any]:
         """Return what disturbed the runs since the last call.
 
         No page faults are reported: those of a program are part of each run. How many threads ran is not known.
         """
-        waited, self._waited = self._waited, 0.0
+        waited = self._waited
+        self._waited = 0.0
         # The wait may have been in a part of the run that does not count.
-        known = waited if self.counts_whole and math.isfinite(waited) else None
-        return {"run_delay_seconds": known, "threads_ran": None, "minor_faults": 0}
+        delay = waited if self.counts_whole and math.isfinite(waited) else None
+        return {"run_delay_seconds": delay, "threads_ran": None, "minor_faults": 0}
 
     def _number(self, run: Run) -> float:
         """Return the number that a run printed as its time; ProgramFailed if it printed none above 0."""
-        pattern = self.said["time_pattern"]
+        pattern = self.entry["time_pattern"]
         why_not = f"time_pattern takes more than {PATTERN_SECONDS:g} s to look for; write a simpler one"
         with within(PATTERN_SECONDS, why_not):
-            found = re.search(pattern, run.printed, re.MULTILINE)
-        if not found:
+            match = re.search(pattern, run.printed, re.MULTILINE)
+        if not match:
             raise ProgramFailed(f"{self.name} printed nothing that matches time_pattern, {clip(pattern, 100)}")
         try:
-            number = float(found[1])
+            number = float(match[1])
         except (TypeError, ValueError):
             number = math.nan
         if not 0 < number < math.inf:
-            said = clip(printable(str(found[1])), 80)
-            raise ProgramFailed(f"{self.name} printed {said!r} as its time: no number above 0")
+            text = clip(printable(str(match[1])), 80)
+            raise ProgramFailed(f"{self.name} printed {text!r} as its time: no number above 0")
         return number
 
 
@@ -267,15 +273,17 @@ def environment(device: str, scratch: str) -> dict[str, str]:
 
     Python keeps its compiled code in the folder `scratch`.
     """
-    found = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
-    kind, _, number = device.partition(":")
-    # CUDA numbers devices among those that were visible before.
-    there = next((found[name].split(",") for name in _VISIBLE if name in found), [])
-    place = int(number or 0)
-    seen = there[place] if place < len(there) else str(place)
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     # Python's compiled code beside a script could be another's: it is made anew, elsewhere.
-    found["PYTHONPYCACHEPREFIX"] = scratch
-    return found | dict.fromkeys(_VISIBLE, "-1" if kind == "cpu" else seen)
+    variables["PYTHONPYCACHEPREFIX"] = scratch
+    kind, _, number = device.partition(":")
+    visible = "-1"
+    if kind != "cpu":
+        # CUDA numbers devices among those that were visible before.
+        before = next((variables[name].split(",") for name in _VISIBLE if name in variables), [])
+        index = int(number or 0)
+        visible = before[index] if index < len(before) else str(index)
+    return variables | dict.fromkeys(_VISIBLE, visible)
 
 
 def read_numbers(path: Path) -> np.ndarray:
@@ -286,8 +294,8 @@ def read_numbers(path: Path) -> np.ndarray:
         with path.open("rb") as file:
             return np.array(file.read(MOST_IN_FILE).replace(b",", b" ").split(), dtype=np.float64)
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else clip(str(error), 100)
-        raise ProgramFailed(f"{path.name}, which is checked, cannot be read: {said}") from None
+        reason = error.strerror if isinstance(error, OSError) else clip(str(error), 100)
+        raise ProgramFailed(f"{path.name}, which is checked, cannot be read: {reason}") from None
 
 
 def _waited_seconds(pid: int) -> float:

@@ -3,8 +3,7 @@
 V, H and B are the visible units, the hidden units, and the examples of a mini-batch.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -12,18 +11,23 @@ from scipy.special import expit as sigmoid
 
 from respeed.kernels.blas import gemm
 from respeed.kernels.layers import add_bias, add_sigmoid, add_sigmoid_sample, mask, sigmoid_error, times_sigmoid_slope
-from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
     Draws,
     Zeros,
     both,
     checked_rows,
+    double,
     learned,
     moved,
+    symmetric,
     times,
     times_transposed,
 )
+
+if TYPE_CHECKING:
+    from jax import Array
 
 # Mini-batches that are cycled through.
 BATCHES = 4
@@ -31,10 +35,10 @@ BATCHES = 4
 
 def hidden_units(x: np.ndarray, given: Arrays) -> np.ndarray:
     """Compute sigmoid(x W + c) in float64; x (rows, V)."""
-    return np.asarray(sigmoid(times(np.asarray(x, np.float64), given.W) + given.c))
+    return np.asarray(sigmoid(times(double(x), given.W) + given.c))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Layer(Workload):
     """A layer that learns, with arrays named as in its equations: W (V, H), b (V,), c (H,), x (B, V).
 
@@ -46,20 +50,22 @@ class _Layer(Workload):
     batch: int
     learning_rate: float
 
-    together: ClassVar = True
-    learned: ClassVar = ("W", "b", "c")
-    cycled: ClassVar = ("x",)
+    together = True
+    learned = ("W", "b", "c")
+    cycled = ("x",)
 
     def draw(self, random: Generator, half: float) -> Named:
         """Draw weights in +-`half`, small biases, and examples from [0, 1), as pixel intensities are.
 
         Biases usually start from 0; here they are small values instead, so that a step without biases fails the check.
         """
-        V, H, B = self.visible, self.hidden, self.batch
+        V = self.visible
+        H = self.hidden
+        B = self.batch
         return {
-            "W": Drawn(random, (V, H), -half, half),
-            "b": Drawn(random, (V,), -0.01, 0.01),
-            "c": Drawn(random, (H,), -0.01, 0.01),
+            "W": symmetric(random, half, V, H),
+            "b": symmetric(random, 0.01, V),
+            "c": symmetric(random, 0.01, H),
             "x": Drawn(random, (BATCHES, B, V)),
             "v": Zeros(2 * B, V),
             "h": Zeros(2 * B, H),
@@ -74,14 +80,16 @@ class _Layer(Workload):
             The terms of the biases' gradients, as the step computed them.
         """
         r = self.learning_rate / self.batch
-        b, c = (
-            moved(before, after, r * terms.sum(0, dtype=np.float64))
-            for before, after, terms in ((given.b, seen.b, of_b), (given.c, seen.c, of_c))
-        )
-        return {"W": learned(given.W, seen.W, (r, seen.v.T, seen.h)), "b, c": both(b, c)}
+        b = moved(given.b, seen.b, r * of_b.sum(0, dtype=np.float64))
+        c = moved(given.c, seen.c, r * of_c.sum(0, dtype=np.float64))
+        return {"W": learned(given.W, seen.W, r, seen.v.T, seen.h), "b, c": both(b, c)}
+
+    def flops(self) -> float:
+        """Count five matrix products of 2 B V H FLOP; as in the papers, operations between them are not counted."""
+        return 10.0 * self.batch * self.visible * self.hidden
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Rbm(_Layer):
     """Train a binary restricted Boltzmann machine by contrastive divergence with one Gibbs step (CD-1).
 
@@ -118,43 +126,64 @@ class Rbm(_Layer):
         """Learn from one mini-batch."""
         import torch
 
-        B, r, v, h = self.batch, self.learning_rate / self.batch, a.v, a.h
-        v0, v1, h0, h1 = v[:B], v[B:], h[:B], h[B:]
+        v0, v1 = a.v.split(self.batch)
+        h0, h1 = a.h.split(self.batch)
         W, b, c = row.operands(a.W, a.b, a.c)
         v0.copy_(a.x)
         torch.addmm(c, v0, W, out=h0).sigmoid_()
         torch.lt(row.uniform(a.u), h0, out=h1)  # the sample: h1 is free until it is computed
         torch.addmm(b, h1, W.T, out=v1).sigmoid_()
         torch.addmm(c, v1, W, out=h1).sigmoid_().neg_()
-        row.add_product(a.W, v.T, h, alpha=r)
+        self.learn_torch(a, row)
+
+    def learn_torch(self, a: Arrays, row: Row) -> None:
+        """Change W, b and c, given [v0; v1] and [h0; -h1]."""
+        r = self.learning_rate / self.batch
+        v0, v1 = a.v.split(self.batch)
+        row.add_product(a.W, a.v.T, a.h, alpha=r)
         a.b.add_(v0.sum(0, dtype=a.b.dtype) - v1.sum(0, dtype=a.b.dtype), alpha=r)
-        a.c.add_(h.sum(0, dtype=a.c.dtype), alpha=r)
+        a.c.add_(a.h.sum(0, dtype=a.c.dtype), alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        B, r, v, h = self.batch, self.learning_rate / self.batch, a.v, a.h
-        v0, v1, h0, h1 = v[:B], v[B:], h[:B], h[B:]
+        v0, v1 = a.v.reshape(2, self.batch, -1)
+        h0, h1 = a.h.reshape(2, self.batch, -1)
         v0[...] = a.x
         add_sigmoid_sample(gemm(v0, a.W, out=h0), a.c, sample=h1, draws=row.uniform(a.u))
         add_sigmoid(gemm(h1, a.W.T, out=v1), a.b)
         add_sigmoid(gemm(v1, a.W, out=h1), a.c, scale=-1.0)
-        gemm(v.T, h, out=a.W, alpha=r, beta=1.0)
+        self.learn_numpy(a)
+
+    def learn_numpy(self, a: Arrays) -> None:
+        """Change W, b and c, given [v0; v1] and [h0; -h1]."""
+        r = self.learning_rate / self.batch
+        v0, v1 = a.v.reshape(2, self.batch, -1)
+        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
         a.b += r * (v0.sum(0) - v1.sum(0))
-        a.c += r * h.sum(0)
+        a.c += r * a.h.sum(0)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
-        import jax.numpy as jnp
 
-        r, v0 = self.learning_rate / self.batch, a.x
+        v0 = a.x
         h0 = jax.nn.sigmoid(v0 @ a.W + a.c)
         u = uniform(h0.shape)
         v1 = jax.nn.sigmoid((u < h0).astype(h0.dtype) @ a.W.T + a.b)
         h1 = jax.nn.sigmoid(v1 @ a.W + a.c)
-        v, h = jnp.concatenate([v0, v1]), jnp.concatenate([h0, -h1])
-        W, b, c = a.W + r * (v.T @ h), a.b + r * (v0 - v1).sum(0), a.c + r * h.sum(0)
-        return {"W": W, "b": b, "c": c, "v": v, "h": h, "u": u}
+        return {"u": u, **self.learn_jax(a, v0, h0, v1, h1)}
+
+    def learn_jax(self, a: Arrays, v0: "Array", h0: "Array", v1: "Array", h1: "Array") -> Named:
+        """Return the changed W, b and c, and the arrays that they follow from."""
+        import jax.numpy as jnp
+
+        r = self.learning_rate / self.batch
+        v = jnp.concatenate([v0, v1])
+        h = jnp.concatenate([h0, -h1])
+        W = a.W + r * (v.T @ h)
+        b = a.b + r * (v0 - v1).sum(0)
+        c = a.c + r * h.sum(0)
+        return {"W": W, "b": b, "c": c, "v": v, "h": h}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare activations of some examples, given the step's draws, and changes of parameters by all examples.
@@ -162,28 +191,34 @@ class Rbm(_Layer):
         The sample is repeated with the step's own h0, which is checked itself: an h0 computed anew, with another
         rounding error, may fall on the other side of a draw.
         """
-        B, rows, W = self.batch, checked_rows(self.batch), given.W
-        sample = (seen.u[rows] < seen.h[rows]).astype(np.float64)
-        v1 = sigmoid(times_transposed(sample, W) + given.b)
+        rows = checked_rows(self.batch)
+        sample = double(seen.u[rows] < seen.h[rows])
+        v1 = sigmoid(times_transposed(sample, given.W) + given.b)
         return {
-            "v0": (seen.v[:B], np.asarray(given.x)),
-            "h0": (seen.h[rows], hidden_units(np.asarray(given.x)[rows], given)),
-            "v1": (seen.v[B + rows], v1),
-            "h1": (seen.h[B + rows], -hidden_units(v1, given)),
-            **self.compare_changes(given, seen, np.subtract(seen.v[:B], seen.v[B:], dtype=np.float64), seen.h),
+            **self.compare_data(given, seen),
+            "v1": (seen.v[self.batch + rows], v1),
+            "h1": (seen.h[self.batch + rows], -hidden_units(v1, given)),
         }
 
-    def flops(self) -> float:
-        """Count five matrix products of 2 B V H FLOP; as in the paper, operations between them are not counted."""
-        return 10.0 * self.batch * self.visible * self.hidden
+    def compare_data(self, given: Arrays, seen: Arrays) -> Pairs:
+        """Compare v0, h0 of some examples, and the changes of parameters by all examples."""
+        v0, v1 = seen.v.reshape(2, self.batch, -1)
+        rows = checked_rows(self.batch)
+        x = np.asarray(given.x)
+        return {
+            "v0": (v0, x),
+            "h0": (seen.h[rows], hidden_units(x[rows], given)),
+            **self.compare_changes(given, seen, np.subtract(v0, v1, dtype=np.float64), seen.h),
+        }
 
     def traffic_bytes(self) -> float:
         """Count W, read by four matrix products and written by one, and activations where written or read."""
-        V, H, B = self.visible, self.hidden, self.batch
-        return 4.0 * (5 * V * H + B * (6 * V + 12 * H))
+        V = self.visible
+        H = self.hidden
+        return 4.0 * (5 * V * H + self.batch * (6 * V + 12 * H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RbmPcd(Rbm):
     """Train a binary restricted Boltzmann machine by persistent contrastive divergence (PCD-k).
 
@@ -213,12 +248,13 @@ class RbmPcd(Rbm):
 
     gibbs: int
 
-    state: ClassVar = ("s",)
-    tests: ClassVar = {"gibbs": (1, 3)}
+    state = ("s",)
 
     def arrays(self, random: Generator) -> Named:
         """Draw the arrays of `Rbm`, and chains whose hidden units are 0 or 1 with the same probability."""
-        V, H, B = self.visible, self.hidden, self.batch
+        V = self.visible
+        H = self.hidden
+        B = self.batch
         return {
             **super().arrays(random),  # v is [v0; v], h is [h0; -h]
             "s": random.integers(0, 2, (B, H)).astype(np.float32),
@@ -231,7 +267,8 @@ class RbmPcd(Rbm):
         """Learn from one mini-batch."""
         import torch
 
-        r, (v0, v), (h0, h) = self.learning_rate / self.batch, a.v.split(self.batch), a.h.split(self.batch)
+        v0, v = a.v.split(self.batch)
+        h0, h = a.h.split(self.batch)
         W, b, c = row.operands(a.W, a.b, a.c)
         v0.copy_(a.x)
         torch.addmm(c, v0, W, out=h0).sigmoid_()
@@ -244,14 +281,12 @@ class RbmPcd(Rbm):
             torch.lt(row.uniform(a.u), h, out=s)
         a.taken = taken
         h.neg_()
-        row.add_product(a.W, a.v.T, a.h, alpha=r)
-        a.b.add_(v0.sum(0, dtype=a.b.dtype) - v.sum(0, dtype=a.b.dtype), alpha=r)
-        a.c.add_(a.h.sum(0, dtype=a.c.dtype), alpha=r)
+        self.learn_torch(a, row)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        B, r = self.batch, self.learning_rate / self.batch
-        v0, v, h0, h = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
+        v0, v = a.v.reshape(2, self.batch, -1)
+        h0, h = a.h.reshape(2, self.batch, -1)
         v0[...] = a.x
         add_sigmoid(gemm(v0, a.W, out=h0), a.c)
         s = a.s
@@ -261,28 +296,24 @@ class RbmPcd(Rbm):
             add_sigmoid_sample(gemm(v, a.W, out=h), a.c, sample=s, draws=row.uniform(a.u))
         a.taken = taken
         np.negative(h, out=h)
-        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
-        a.b += r * (v0.sum(0) - v.sum(0))
-        a.c += r * a.h.sum(0)
+        self.learn_numpy(a)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
         import jax
-        import jax.numpy as jnp
 
-        r, v0, s = self.learning_rate / self.batch, a.x, a.s
-        h0 = jax.nn.sigmoid(v0 @ a.W + a.c)
+        h0 = jax.nn.sigmoid(a.x @ a.W + a.c)
+        s = a.s
         for _ in range(self.gibbs):
-            begin = s
-            mean = jax.nn.sigmoid(begin @ a.W.T + a.b)
-            u_visible, u = uniform(mean.shape), uniform(s.shape)
-            v_last = (u_visible < mean).astype(mean.dtype)
-            h_last = jax.nn.sigmoid(v_last @ a.W + a.c)
-            s = (u < h_last).astype(s.dtype)
-        v, h = jnp.concatenate([v0, v_last]), jnp.concatenate([h0, -h_last])
-        W, b, c = a.W + r * (v.T @ h), a.b + r * (v0 - v_last).sum(0), a.c + r * h.sum(0)
-        of_last = {"between": begin, "mean": mean, "u_visible": u_visible, "u": u}
-        return {"W": W, "b": b, "c": c, "v": v, "h": h, "s": s, **of_last}
+            between = s
+            mean = jax.nn.sigmoid(between @ a.W.T + a.b)
+            u_visible = uniform(mean.shape)
+            u = uniform(s.shape)
+            v = (u_visible < mean).astype(mean.dtype)
+            h = jax.nn.sigmoid(v @ a.W + a.c)
+            s = (u < h).astype(s.dtype)
+        last = {"s": s, "between": between, "mean": mean, "u_visible": u_visible, "u": u}
+        return last | self.learn_jax(a, a.x, h0, v, h)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare the positive phase, the last Gibbs step, and the changes of the parameters.
@@ -291,18 +322,18 @@ class RbmPcd(Rbm):
         repeat all k Gibbs steps would cost as much as the program, and show less: once one sample differs, chains
         diverge.
         """
-        B, rows, v, h = self.batch, checked_rows(self.batch), seen.v, seen.h
-        begin = (given.s if self.gibbs == 1 else seen.between)[rows].astype(np.float64)
+        rows = checked_rows(self.batch)
+        v = seen.v[self.batch + rows]
+        h = -seen.h[self.batch + rows]
+        before = given.s if self.gibbs == 1 else seen.between
         mean = seen.mean[rows]
         return {
-            "v0": (v[:B], np.asarray(given.x)),
-            "h0": (h[rows], hidden_units(np.asarray(given.x)[rows], given)),
+            **self.compare_data(given, seen),
             "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # JAX unrolls the Gibbs steps
-            "mean": (mean, sigmoid(times_transposed(begin, given.W) + given.b)),
-            "v": (v[B + rows], (seen.u_visible[rows] < mean).astype(np.float64)),
-            "h": (h[B + rows], -hidden_units(v[B + rows], given)),
-            "s": (seen.s[rows], (seen.u[rows] < -h[B + rows]).astype(np.float64)),
-            **self.compare_changes(given, seen, np.subtract(v[:B], v[B:], dtype=np.float64), h),
+            "mean": (mean, sigmoid(times_transposed(double(before[rows]), given.W) + given.b)),
+            "v": (v, double(seen.u_visible[rows] < mean)),
+            "h": (h, hidden_units(v, given)),
+            "s": (seen.s[rows], double(seen.u[rows] < h)),
         }
 
     def flops(self) -> float:
@@ -314,11 +345,13 @@ class RbmPcd(Rbm):
 
         In each Gibbs step, probabilities and samples of visible and hidden units are written, and the samples read.
         """
-        V, H, B, k = self.visible, self.hidden, self.batch, self.gibbs
-        return 4.0 * ((3 + 2 * k) * V * H + B * (4 * V + 4 * H + k * 3 * (V + H)))
+        V = self.visible
+        H = self.hidden
+        k = self.gibbs
+        return 4.0 * ((3 + 2 * k) * V * H + self.batch * (4 * V + 4 * H + k * 3 * (V + H)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class RbmUp(Workload):
     """Compute a mini-batch's hidden probabilities, which a layer of a deep belief network hands to the next layer.
 
@@ -336,16 +369,18 @@ class RbmUp(Workload):
     hidden: int
     batch: int
 
-    together: ClassVar = True
+    together = True
 
     def arrays(self, random: Generator) -> Named:
         """Draw examples from [0, 1), small biases, and weights in +-1.5 sqrt(3 / V), which saturate no unit."""
-        V, H, B, half = self.visible, self.hidden, self.batch, 1.5 * (3.0 / self.visible) ** 0.5
+        V = self.visible
+        H = self.hidden
+        half = 1.5 * (3.0 / V) ** 0.5
         return {
-            "x": Drawn(random, (B, V)),
-            "W": Drawn(random, (V, H), -half, half),
-            "c": Drawn(random, (H,), -0.01, 0.01),
-            "h": Zeros(B, H),
+            "x": Drawn(random, (self.batch, V)),
+            "W": symmetric(random, half, V, H),
+            "c": symmetric(random, 0.01, H),
+            "h": Zeros(self.batch, H),
         }
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -375,11 +410,12 @@ class RbmUp(Workload):
 
     def traffic_bytes(self) -> float:
         """Count examples and weights, which are read, and hidden units, which are written."""
-        V, H, B = self.visible, self.hidden, self.batch
-        return 4.0 * (V * H + B * V + B * H)
+        V = self.visible
+        H = self.hidden
+        return 4.0 * (V * H + self.batch * (V + H))
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Autoencoder(_Layer):
     """Train a denoising autoencoder with tied weights by stochastic gradient descent on the cross-entropy.
 
@@ -419,15 +455,20 @@ class Autoencoder(_Layer):
 
         `v` is [x~; d], `h` is [e; y].
         """
-        given = self.draw(random, 4 * (6.0 / (self.visible + self.hidden)) ** 0.5)
-        return {**given, "u": Draws(self.batch, self.visible), **({"costs": Zeros(self.batch)} if self.cost else {})}
+        arrays = self.draw(random, 4 * (6.0 / (self.visible + self.hidden)) ** 0.5)
+        arrays["u"] = Draws(self.batch, self.visible)
+        if self.cost:
+            arrays["costs"] = Zeros(self.batch)
+        return arrays
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
         import torch
 
-        x, r = a.x, self.learning_rate / self.batch
-        (corrupted, d), (e, y) = a.v.split(self.batch), a.h.split(self.batch)
+        x = a.x
+        r = self.learning_rate / self.batch
+        corrupted, d = a.v.split(self.batch)
+        e, y = a.h.split(self.batch)
         W, b, c = row.operands(a.W, a.b, a.c)
         torch.ge(row.uniform(a.u), self.corruption, out=corrupted).mul_(x)
         torch.addmm(c, corrupted, W, out=y).sigmoid_()
@@ -447,8 +488,10 @@ class Autoencoder(_Layer):
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        B, r, x = self.batch, self.learning_rate / self.batch, a.x
-        corrupted, d, e, y = a.v[:B], a.v[B:], a.h[:B], a.h[B:]
+        x = a.x
+        r = self.learning_rate / self.batch
+        corrupted, d = a.v.reshape(2, self.batch, -1)
+        e, y = a.h.reshape(2, self.batch, -1)
         mask(corrupted, x, row.uniform(a.u), self.corruption)
         add_sigmoid(gemm(corrupted, a.W, out=y), a.c)
         gemm(y, a.W.T, out=d)
@@ -468,24 +511,24 @@ class Autoencoder(_Layer):
 
         Each array is computed from the step's own arrays before it: in bf16, errors would add up from array to array.
         """
-        B, rows, W = self.batch, checked_rows(self.batch), given.W
-        x, v, h = np.asarray(given.x, np.float64), seen.v, seen.h
+        rows = checked_rows(self.batch)
+        masked, errors = seen.v.reshape(2, self.batch, -1)
+        e, units = seen.h.reshape(2, self.batch, -1)
+        x = double(given.x)
         corrupted = np.where(seen.u < self.corruption, 0.0, x)
-        y, d = h[B + rows].astype(np.float64), v[B + rows].astype(np.float64)
-        z = times_transposed(y, W) + given.b
-        costs = (np.logaddexp(0, z) - x[rows] * z).sum(axis=1)
-        return {
-            "x~": (v[:B], corrupted),
+        y = double(units[rows])
+        d = double(errors[rows])
+        z = times_transposed(y, given.W) + given.b
+        pairs = {
+            "x~": (masked, corrupted),
             "y": (y, hidden_units(corrupted[rows], given)),
             "d": (d, x[rows] - sigmoid(z)),
-            "e": (h[rows], times(d, W) * y * (1 - y)),
-            **({"costs": (seen.costs[rows], costs)} if self.cost else {}),
-            **self.compare_changes(given, seen, v[B:], h[:B]),
+            "e": (e[rows], times(d, given.W) * y * (1 - y)),
+            **self.compare_changes(given, seen, errors, e),
         }
-
-    def flops(self) -> float:
-        """Count five matrix products of 2 B V H FLOP."""
-        return 10.0 * self.batch * self.visible * self.hidden
+        if self.cost:
+            pairs["costs"] = (seen.costs[rows], (np.logaddexp(0, z) - x[rows] * z).sum(axis=1))
+        return pairs
 
     def traffic_bytes(self) -> float:
         """Count W, read by four matrix products and written by one, and the arrays between the matrix products.
@@ -493,5 +536,6 @@ class Autoencoder(_Layer):
         x is read twice; x~ and d are written, and read twice; e is written, and read once; y is written, and read three
         times.
         """
-        V, H, B = self.visible, self.hidden, self.batch
-        return 4.0 * (5 * V * H + B * (8 * V + 6 * H))
+        V = self.visible
+        H = self.hidden
+        return 4.0 * (5 * V * H + self.batch * (8 * V + 6 * H))

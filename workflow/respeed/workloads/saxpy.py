@@ -1,30 +1,25 @@
 """SAXPY, BLAS's smallest operation on two vectors, and the first kernel of many courses on GPUs."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
 from numpy.random import Generator
 
 from respeed.kernels.layers import add_scaled
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import double, symmetric
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Saxpy(Workload):
     """Compute y <- alpha x + y, vectors of `length` elements. y grows until alpha x is less than its last digit."""
 
     length: int
     alpha: float = 0.5
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    tests: ClassVar = {"length": (256, 70001)}
+    precisions = ("fp32", "fp64")
+    products = False
 
     def arrays(self, random: Generator) -> Named:
         """Draw x and y from [-1, 1)."""
-        return {name: Drawn(random, (self.length,), -1.0) for name in ("x", "y")}
+        return {name: symmetric(random, 1.0, self.length) for name in ("x", "y")}
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Add in place."""
@@ -36,8 +31,8 @@ class Saxpy(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""
-        x, y = np.asarray(given.x, np.float64), np.asarray(given.y, np.float64)
-        return {"y": (seen.y, self.alpha * x + y)}
+        change = self.alpha * double(given.x)
+        return {"y": (seen.y, change + double(given.y))}
 
     def flops(self) -> float:
         """Count a multiplication and an addition for each element."""

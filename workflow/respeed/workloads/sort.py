@@ -1,16 +1,13 @@
 """Sorting of numbers: only comparisons, exchanges and memory access."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.random import Generator
 
-from respeed.workloads import Arrays, Named, Pairs, Row, Workload
-from respeed.workloads.arrays import Drawn, Zeros
+from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads.arrays import Zeros, double, symmetric
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Sort(Workload):
     """Sort numbers in ascending order into another array; the given array does not change.
 
@@ -22,16 +19,16 @@ class Sort(Workload):
 
     batch: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
+    precisions = ("fp32", "fp64")
+    products = False
     # The library allocates memory by itself, which a graph cannot keep.
-    allocates: ClassVar = True
-    one_thread: ClassVar = ("numpy",)
+    allocates = True
+    one_thread = ("numpy",)
     captured = False
 
     def arrays(self, random: Generator) -> Named:
         """Draw numbers from [-1, 1)."""
-        return {"keys": Drawn(random, (self.batch,), -1.0), "out": Zeros(self.batch)}
+        return {"keys": symmetric(random, 1.0, self.batch), "out": Zeros(self.batch)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Allocate an array for the numbers' original indices, which `torch.sort` always writes."""
@@ -52,7 +49,7 @@ class Sort(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every number."""
-        return {"out": (seen.out, np.sort(np.asarray(given.keys, np.float64)))}
+        return {"out": (seen.out, np.sort(double(given.keys)))}
 
     def flops(self) -> None:
         """Count nothing: nothing is added or multiplied."""

@@ -11,7 +11,6 @@ fixed. The algorithms work on the matrix products X B^T and G = B B^T, and then 
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -32,8 +31,8 @@ from respeed.kernels.sparse import (
     line_search,
     make_workspaces,
 )
-from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload
-from respeed.workloads.arrays import Zeros, checked_rows, product
+from respeed.workloads import Arrays, Named, Pairs, Row, Weights, Workload, workload
+from respeed.workloads.arrays import Zeros, checked_rows, double, product
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,13 +40,14 @@ if TYPE_CHECKING:
 # The patches and bases are the same in every round: the penalty was found on them.
 DATA_SEED = 2009
 # The share of nonzero coefficients may be off by 0.2 points, or by 12 coefficients where there are few.
-SHARE_MARGIN, COUNT_MARGIN = 0.002, 12
+SHARE_MARGIN = 0.002
+COUNT_MARGIN = 12
 # A coefficient below this share of the penalty counts as zero: an algorithm of partial steps may leave a small
 # remainder of a coefficient that goes to zero.
 NEGLIGIBLE = 1e-3
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _SparseCoding(Workload):
     """The problem, its data, and the check of every algorithm's result.
 
@@ -74,16 +74,12 @@ class _SparseCoding(Workload):
     penalty: float
     nonzero: float
 
-    tests: ClassVar = {
-        "bases": (32, 181), "side": (6, 13), "patches": (64, 489), "batch": (32, 163), "timed": (16, 157),
-        "penalty": (0.15, 0.15), "nonzero": (0.2832, 0.0722),
-    }  # fmt: skip
-    cycled: ClassVar = ("x",)
+    cycled = ("x",)
     handed_on: ClassVar = {"bases": "new_bases", "gram": "new_gram"}
     # Coefficients are compared with the optimum, proved to 1e-8: no low precision comes near it.
-    precisions: ClassVar = ("fp32",)
+    precisions = ("fp32",)
     # The share by which an example's objective may be above the optimum, where the algorithm stops short of it.
-    excess: ClassVar[float] = 0.0
+    excess = 0.0
 
     def arrays(self, random: Generator) -> Named:
         """Cut examples from photographs, and other patches as the first bases.
@@ -91,7 +87,8 @@ class _SparseCoding(Workload):
         Both are the same in every round, since the penalty was found on them, but the examples' signs are drawn anew:
         the work stays the same, and the result of an earlier round would be wrong.
         """
-        n, k = self.bases, self.side**2
+        n = self.bases
+        k = self.side**2
         x, bases, gram, coefficients = _problem(n, self.side, self.patches, self.batch, self.timed, self.penalty)
         signs = random.choice(np.array([-1, 1], np.float32), (len(x), self.batch, 1))
         return {
@@ -107,11 +104,11 @@ class _SparseCoding(Workload):
 
     def numpy_bases(self, a: Arrays, row: Row) -> None:
         """Solve for the bases, given the coefficients of the full batch."""
-        S, B = a.coefficients, a.new_bases
+        S = a.coefficients
         gemm(S.T, S, out=a.second)
         gemm(S.T, a.x, out=a.cross)
         self.improve_bases(a)
-        gemm(B, B.T, out=a.new_gram)
+        gemm(a.new_bases, a.new_bases.T, out=a.new_gram)
 
     def improve_bases(self, a: Arrays) -> None:
         """Write better bases to ``a.new_bases``, given A and C."""
@@ -119,14 +116,18 @@ class _SparseCoding(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare some objectives with the optimum, the nonzero share with `nonzero`, matrix products with float64."""
-        S, B, rows = seen.coefficients, seen.new_bases, checked_rows(self.timed)
-        x, bases, s = (np.asarray(array, np.float64) for array in (given.x[rows], given.bases, S[rows]))
-        found = objective(x, bases, s, self.penalty)
+        S = seen.coefficients
+        B = seen.new_bases
+        rows = checked_rows(self.timed)
+        x = double(given.x[rows])
+        bases = double(given.bases)
+        s = double(S[rows])
+        reached = objective(x, bases, s, self.penalty)
         least = objective(x, bases, optimum(x, bases, s, self.penalty), self.penalty)
         share = (np.abs(S[: self.timed]) > NEGLIGIBLE * self.penalty).mean(keepdims=True)
         margin = max(SHARE_MARGIN, COUNT_MARGIN / (self.timed * self.bases))
         return {
-            "objective": (found, np.clip(found, least, (1 + self.excess) * least)),
+            "objective": (reached, np.clip(reached, least, (1 + self.excess) * least)),
             "share": (share, np.clip(share, self.nonzero - margin, self.nonzero + margin)),
             "second": product(seen.second, S.T, S),
             "cross": product(seen.cross, S.T, given.x),
@@ -143,8 +144,9 @@ class _SparseCoding(Workload):
 
     def traffic_bytes(self) -> float:
         """Count examples, coefficients, old and new bases and Gram matrices once each: the least of any algorithm."""
-        n, k, m = self.bases, self.side**2, self.batch
-        return 4.0 * (m * k + m * n + 2 * n * k + 2 * n * n)
+        n = self.bases
+        k = self.side**2
+        return 4.0 * (self.batch * (k + n) + 2 * n * (k + n))
 
 
 # The algorithms run in random order: the problem that they share at one sparsity is set up once.
@@ -158,11 +160,13 @@ def _problem(
     examples come first, with coefficients of 0.
     """
     drawn = natural_patches(n + patches, side, DATA_SEED)
-    bases, x = drawn[:n], drawn[n:]
+    bases = drawn[:n]
+    x = drawn[n:]
     gram = bases @ bases.T
     if timed == batch:
         return x[: patches // batch * batch].reshape(-1, batch, side**2), bases, gram, None
-    first, coefficients = x[:batch], np.empty((batch, n), np.float32)
+    first = x[:batch]
+    coefficients = np.empty((batch, n), np.float32)
     coordinate_descent(coefficients, gram, first @ bases.T, penalty, make_workspaces(get_num_threads(), n))
     # Every (batch / timed)-th example is timed, in order of the number of nonzero coefficients.
     ordered = np.argsort(np.count_nonzero(coefficients, axis=1), kind="stable")
@@ -204,7 +208,7 @@ class _Operations(NamedTuple):
     take: Callable[..., Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseParallel(_SparseCoding):
     """Sparse coding as on the paper's GPU: all examples and all coefficients of a batch at once.
 
@@ -229,29 +233,39 @@ class SparseParallel(_SparseCoding):
     # The coefficients are not captured: the host waits to learn whether any example is not done.
     captured = ("bases",)
     # One example in a thousand stops more than 1 % above its optimum, at most 2 %.
-    excess: ClassVar = 0.05
+    excess = 0.05
     # The length of the first gradient step; and by how much a line search must lower the objective, as shares of the
     # objective and of gamma ||s||_1.
-    rate: ClassVar = 0.04
-    shares: ClassVar = (1e-6, 0.0)
+    rate = 0.04
+    shares = (1e-6, 0.0)
 
     def arrays(self, random: Generator) -> Named:
         """Add arrays for the examples' values in an iteration, and for the gradient steps."""
-        n, k, m = self.bases, self.side**2, self.timed
-        room = {"left": Zeros(m, n), "found": Zeros(m, n), "direction": Zeros(m, n), "moved": Zeros(m, n)}
-        steps = {"previous": Zeros(n, k), "product": Zeros(n, k), "norms": Zeros(n, 1)}
-        return {**super().arrays(random), **room, **steps, "lengths": np.array(LENGTHS, np.float32)}
+        n = self.bases
+        k = self.side**2
+        m = self.timed
+        return {
+            **super().arrays(random),
+            "correlations": Zeros(m, n),  # Q
+            "iterate": Zeros(m, n),  # s
+            "direction": Zeros(m, n),  # d
+            "moved": Zeros(m, n),  # d G
+            "lengths": np.array(LENGTHS, np.float32),
+            "previous": Zeros(n, k),
+            "product": Zeros(n, k),
+            "norms": Zeros(n, 1),
+        }
 
     def torch_coefficients(self, a: Arrays, row: Row) -> None:
         """Solve for the coefficients on a CPU or a GPU."""
         import torch
 
-        def take(array: "Tensor", places: "Tensor", out: "Tensor") -> "Tensor":
-            return torch.index_select(array, 0, places, out=out)
+        def take(array: "Tensor", indices: "Tensor", out: "Tensor") -> "Tensor":
+            return torch.index_select(array, 0, indices, out=out)
 
         by = _Operations(*_passes(a.x, row), torch.mm, lambda active: active.nonzero()[:, 0], take)
         x = a.x[: self.timed]
-        torch.mm(x, a.bases.T, out=a.left)
+        torch.mm(x, a.bases.T, out=a.correlations)
         objective = torch.linalg.vector_norm(x, dim=1).square_().div_(2)  # (m,)
         self._descend(a, by, objective, torch.ones_like(objective), torch.arange(len(x), device=x.device))
 
@@ -259,8 +273,9 @@ class SparseParallel(_SparseCoding):
         """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
         # Only mode "clip" writes to `out` without another array between.
         take = functools.partial(np.take, axis=0, mode="clip")
-        x, by = a.x[: self.timed], _Operations(coordinate_step, line_search, gemm, np.flatnonzero, take)
-        gemm(x, a.bases.T, out=a.left)
+        by = _Operations(coordinate_step, line_search, gemm, np.flatnonzero, take)
+        x = a.x[: self.timed]
+        gemm(x, a.bases.T, out=a.correlations)
         objective = np.einsum("ij,ij->i", x, x) / 2  # (m,)
         self._descend(a, by, objective, np.ones_like(objective), np.arange(len(x)))
 
@@ -274,30 +289,45 @@ class SparseParallel(_SparseCoding):
         objective, active, rows : (m,)
             For each example that is not removed yet: its objective; 0 if it is done, else 1; and its row in S.
         """
-        S, Q, s, d, moved = a.coefficients, a.left, a.found, a.direction, a.moved  # (m, n)
+        S = a.coefficients
+        Q = a.correlations
+        s = a.iterate
+        d = a.direction
+        moved = a.moved
         diagonal = 1.0 * a.gram.diagonal()  # a copy, whose elements are neighbours
         s[...] = 0
         for iteration in range(1, MAX_ITERATIONS + 1):
             by.take_step(d, Q, s, diagonal, self.penalty, active)
             by.multiply(d, a.gram, out=moved)
             by.search(s, Q, objective, active, d, moved, self.penalty, a.lengths, *self.shares)
-            if iteration % ASK_EVERY == 0:
-                on = by.where(active)  # waits for the device
-                if (count := len(on)) == 0:
-                    break
-                if count <= CLOSE_RANKS * len(rows):
-                    S[rows] = s
-                    # Examples not done move to the first rows of the arrays that are free until the next iteration.
-                    Q, moved = by.take(Q, on, out=moved[:count]), Q[:count]
-                    s, d = by.take(s, on, out=d[:count]), s[:count]
-                    objective, active, rows = objective[on], active[on], rows[on]
+            if iteration % ASK_EVERY:
+                continue
+            on = by.where(active)  # waits for the device
+            count = len(on)
+            if count == 0:
+                break
+            if count <= CLOSE_RANKS * len(rows):
+                S[rows] = s
+                # Examples not done move to the first rows of the arrays that are free until the next iteration, and
+                # the arrays that they were in are free then.
+                free = Q[:count]
+                Q = by.take(Q, on, out=moved[:count])
+                moved = free
+                free = s[:count]
+                s = by.take(s, on, out=d[:count])
+                d = free
+                objective = objective[on]
+                active = active[on]
+                rows = rows[on]
         S[rows] = s
 
     def torch_bases(self, a: Arrays, row: Row) -> None:
         """Solve for the bases, given the coefficients of the batch, on a CPU or a GPU."""
         import torch
 
-        S, A, C = a.coefficients, a.second, a.cross
+        S = a.coefficients
+        A = a.second
+        C = a.cross
         torch.mm(S.T, S, out=A)
         torch.mm(S.T, a.x, out=C)
         for r, B, after in self._basis_steps(a):
@@ -312,8 +342,8 @@ class SparseParallel(_SparseCoding):
 
     def _basis_steps(self, a: Arrays) -> Iterator[tuple[float, Any, Any]]:
         """Yield for each gradient step its length, the bases that it starts from, and the array that it writes to."""
-        places = [a.bases, *(a.previous, a.new_bases) * (BASIS_STEPS // 2)]
-        for t, (before, after) in enumerate(pairwise(places)):
+        written = [a.bases, *[a.previous, a.new_bases] * (BASIS_STEPS // 2)]
+        for t, (before, after) in enumerate(pairwise(written)):
             yield self.rate * 10 / (10 + t), before, after
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -322,12 +352,13 @@ class SparseParallel(_SparseCoding):
         The change is much smaller than the bases but rounded as they are: its error is divided by at least a hundredth
         of the bases' largest element.
         """
-        rows, previous = checked_rows(self.bases), seen.previous.astype(np.float64)
+        rows = checked_rows(self.bases)
+        previous = double(seen.previous)
+        before = previous[rows]
         r = self.rate * 10 / (9 + BASIS_STEPS)
-        after = previous[rows] - r * (seen.second[rows] @ previous - seen.cross[rows])
+        after = before - r * (seen.second[rows] @ previous - seen.cross[rows])
         after /= np.maximum(1.0, np.linalg.norm(after, axis=1, keepdims=True))
-        found, before = seen.new_bases[rows], previous[rows]
-        changes = found - before, after - before, 0.01 * float(np.abs(before).max())
+        changes = seen.new_bases[rows] - before, after - before, 0.01 * float(np.abs(before).max())
         return {**super().check(given, seen), "new_bases": changes}
 
 
@@ -344,38 +375,39 @@ def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., N
 
 def _on_memory_of(compiled: Callable[..., None]) -> Callable[..., None]:
     """Return a function that calls a compiled pass with CPU tensors."""
-    return lambda *given: compiled(*(each.numpy() if hasattr(each, "numpy") else each for each in given))
+    return lambda *arguments: compiled(*(each.numpy() if hasattr(each, "numpy") else each for each in arguments))
 
 
 def _torch_coordinate_step(
-    out: "Tensor", left: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, active: "Tensor"
+    out: "Tensor", remaining: "Tensor", s: "Tensor", diagonal: "Tensor", penalty: float, active: "Tensor"
 ) -> None:
     import torch
 
-    torch.addcmul(left, s, diagonal, out=out)
+    torch.addcmul(remaining, s, diagonal, out=out)
     torch.ops.aten.softshrink.out(out, penalty, out=out)
     out.div_(diagonal).sub_(s).mul_(active[:, None])
 
 
 def _torch_line_search(
-    s: "Tensor", left: "Tensor", objective: "Tensor", active: "Tensor", direction: "Tensor", moved: "Tensor",
+    s: "Tensor", remaining: "Tensor", objective: "Tensor", active: "Tensor", direction: "Tensor", moved: "Tensor",
     penalty: float, lengths: "Tensor", of_objective: float, of_norm: float,
 ) -> None:  # fmt: skip
     import torch
 
-    slope, curve = (left * direction).sum(1, keepdim=True), (moved * direction).sum(1, keepdim=True)  # (m, 1)
+    slope = (remaining * direction).sum(1, keepdim=True)  # (m, 1)
+    curve = (moved * direction).sum(1, keepdim=True)
     norm = torch.linalg.vector_norm(s, 1, 1, keepdim=True)
     after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
     change = lengths * (lengths / 2 * curve - slope) + penalty * (after - norm)
     lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (active[:, None] > 0)
     taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first length that lowers is the largest; or 0
     s.addcmul_(direction, taken)
-    left.addcmul_(moved, taken, value=-1.0)
+    remaining.addcmul_(moved, taken, value=-1.0)
     objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
     torch.gt(taken[:, 0], 0, out=active)
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparsePublished(SparseParallel):
     """Sparse coding as the program of the paper's authors does it, with faster matrix products.
 
@@ -401,15 +433,11 @@ class SparsePublished(SparseParallel):
 
     norm: float
 
-    tests: ClassVar = {
-        "bases": (32, 181), "side": (6, 13), "patches": (64, 326), "batch": (32, 163), "timed": (32, 163),
-        "penalty": (1.5, 1.5), "nonzero": (0.2539, 0.0684), "norm": (10, 10),
-    }  # fmt: skip
     # A pass takes seconds on a CPU: it has only one row there, with the framework of the GPU's row.
-    frameworks: ClassVar = ("torch",)
+    frameworks = ("torch",)
     whole_pass = True
-    rate: ClassVar = 0.08
-    shares: ClassVar = (0.0, 1e-6)
+    rate = 0.08
+    shares = (0.0, 1e-6)
 
     def arrays(self, random: Generator) -> Named:
         """Draw bases, scale the patches, and add an array for the bases that the last batch is coded with."""
@@ -433,14 +461,17 @@ class SparsePublished(SparseParallel):
     def parts(self) -> Weights:
         """Return each part's weight for each batch, 1 / batches: a step of the table is the mean batch of a pass."""
         batches = self.patches // self.batch
-        names = [f"{part} {number}" for number in range(1, batches + 1) for part in ("coefficients", "bases")]
-        return dict.fromkeys(names, 1 / batches)
+        parts: dict[str, float] = {}
+        for number in range(1, batches + 1):
+            parts[f"coefficients {number}"] = 1 / batches
+            parts[f"bases {number}"] = 1 / batches
+        return parts
 
 
 # The algorithms that take one example after another.
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _OneByOne(_SparseCoding):
     """Sparse coding where each thread solves for the coefficients of one example after another."""
 
@@ -469,7 +500,7 @@ FLOOR = 1e-5
 RIDGE = 1e-5
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseFeatureSign(_OneByOne):
     """Sparse coding as on the paper's CPU: feature-sign search, and the Lagrange dual for the bases.
 
@@ -486,7 +517,7 @@ class SparseFeatureSign(_OneByOne):
 
     solver = staticmethod(feature_sign_search)
     # Systems whose size changes from one Newton step to the next are solved by LAPACK, which returns arrays.
-    allocates: ClassVar = True
+    allocates = True
 
     def arrays(self, random: Generator) -> Named:
         """Add an array for the multipliers l (n,)."""
@@ -494,7 +525,9 @@ class SparseFeatureSign(_OneByOne):
 
     def improve_bases(self, a: Arrays) -> None:
         """Maximise the dual, starting from multipliers of 1."""
-        A, C, multipliers = a.second, np.asfortranarray(a.cross), a.multipliers
+        A = a.second
+        C = np.asfortranarray(a.cross)
+        multipliers = a.multipliers
         multipliers.fill(1)
         for _ in range(MAX_NEWTON):
             factor, B = _solve_for_bases(A, C, multipliers)
@@ -512,7 +545,8 @@ class SparseFeatureSign(_OneByOne):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Add the optimum's conditions: (A + L) B = C; norm 1 where a multiplier is above the floor, else at most 1."""
-        B, norms = seen.new_bases, np.linalg.norm(seen.new_bases, axis=1)
+        B = seen.new_bases
+        norms = np.linalg.norm(B, axis=1)
         return {
             **super().check(given, seen),
             "stationary": product(seen.cross, seen.second + np.diag(seen.multipliers), B),
@@ -553,7 +587,7 @@ SWEEPS = 2
 BLOCK = 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SparseDescent(_OneByOne):
     """Sparse coding with the fastest CPU solver that we know how to write; not the paper's.
 
@@ -579,7 +613,9 @@ class SparseDescent(_OneByOne):
 
     def improve_bases(self, a: Arrays) -> None:
         """Go twice over all bases; a block's gradient is updated with the change of each basis in the block."""
-        A, C, B = a.second, a.cross, a.new_bases
+        A = a.second
+        C = a.cross
+        B = a.new_bases
         B[...] = a.bases
         for first in SWEEPS * list(range(0, len(B), BLOCK)):
             block = slice(first, first + BLOCK)
@@ -589,7 +625,8 @@ class SparseDescent(_OneByOne):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Add the last basis, which must be at its minimum with the other bases fixed at their final values."""
-        weights, B = seen.second[-1].astype(np.float64), seen.new_bases.astype(np.float64)
+        weights = double(seen.second[-1])
+        B = double(seen.new_bases)
         best = B[-1]
         if weights[-1] > 0:
             best = (seen.cross[-1] - weights[:-1] @ B[:-1]) / weights[-1]
@@ -630,13 +667,13 @@ def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float)
 
     `start` (m, n) only saves rounds: the gap proves the result for any `start`.
     """
-    found = np.stack([_solve_lasso(one, bases, s, penalty) for one, s in zip(x, start, strict=True)])
-    gap = duality_gap(x, bases, found, penalty)
-    found[gap > GAP * np.maximum(objective(x, bases, found, penalty), 1e-12)] = np.nan
-    return found
+    solved = np.stack([_solve_lasso(*example, bases, penalty) for example in zip(x, start, strict=True)])
+    gap = duality_gap(x, bases, solved, penalty)
+    solved[gap > GAP * np.maximum(objective(x, bases, solved, penalty), 1e-12)] = np.nan
+    return solved
 
 
-def _solve_lasso(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
+def _solve_lasso(x: np.ndarray, start: np.ndarray, bases: np.ndarray, penalty: float) -> np.ndarray:
     """Minimise over the coordinates of known sign; coordinates that violate their condition join, until none does.
 
     With each row of B times its coordinate's sign, this is a nonnegative least-squares problem in z = |s|, with one
@@ -646,14 +683,15 @@ def _solve_lasso(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: f
     """
     signs = np.sign(np.nan_to_num(start))
     for _ in range(MAX_ROUNDS):
-        chosen, s = np.flatnonzero(signs), np.zeros(len(bases))
+        chosen = np.flatnonzero(signs)
+        s = np.zeros(len(bases))
         if len(chosen):
             rows = signs[chosen, None] * bases[chosen]
             z, _ = nnls(np.vstack([rows.T, np.full(len(rows), TINY)]), np.append(x, -penalty / TINY))
             s[chosen] = signs[chosen] * z
-        left = bases @ (x - s @ bases)
-        joins = (s == 0) & (np.abs(left) > penalty * (1 + 1e-10))
+        correlations = bases @ (x - s @ bases)
+        joins = (s == 0) & (np.abs(correlations) > penalty * (1 + 1e-10))
         if not joins.any():
             break
-        signs = np.sign(np.where(joins, left, s))
+        signs = np.sign(np.where(joins, correlations, s))
     return s

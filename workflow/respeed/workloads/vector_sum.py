@@ -4,8 +4,7 @@ They time the memory; if there are few elements, they time the cost of calling a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -13,14 +12,17 @@ from scipy.special import expit as sigmoid
 
 from respeed.errors import NotMeasurable
 from respeed.kernels.layers import add, apply_sigmoid, copy, spread_sigmoid
-from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload
-from respeed.workloads.arrays import Drawn, Zeros, chunks
+from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
+from respeed.workloads.arrays import Drawn, Zeros, chunks, double, symmetric
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Elements that a small step spreads over threads: some for each thread, but almost no work.
 SPREAD = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class VectorSum(Workload):
     """Add two vectors, z = x + y: the smallest data-parallel program.
 
@@ -37,9 +39,8 @@ class VectorSum(Workload):
     length: int
     threads: int = 0
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    tests: ClassVar = {"length": (256, 70001)}
+    precisions = ("fp32", "fp64")
+    products = False
 
     def arrays(self, random: Generator) -> Named:
         """Draw x and y from [0, 1)."""
@@ -59,7 +60,7 @@ class VectorSum(Workload):
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare every element of z."""
         pairs = zip(chunks(given.x), chunks(given.y), strict=True)
-        return {"z": _whole(seen.z, ((here, x + y) for (here, x), (_, y) in pairs))}
+        return {"z": _whole(seen.z, ((part, x + y) for (part, x), (_, y) in pairs))}
 
     def flops(self) -> float | None:
         """Count an addition for each element."""
@@ -70,7 +71,7 @@ class VectorSum(Workload):
         return 12.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class VectorSumCopied(VectorSum):
     """Add two vectors of the host's memory: copy them to the device, add them there, and copy the sum back.
 
@@ -92,8 +93,8 @@ class VectorSumCopied(VectorSum):
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Copy x, y and z to the host's memory, and keep the device's arrays for the copies of each step."""
         if row.device.type != "cpu":
-            a.there = a.x, a.y, a.z
-            a.x, a.y, a.z = (on_host(array, self.memory) for array in a.there)
+            a.on_device = a.x, a.y, a.z
+            a.x, a.y, a.z = (on_host(array, self.memory) for array in a.on_device)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Copy, add, copy back, and wait."""
@@ -102,7 +103,8 @@ class VectorSumCopied(VectorSum):
             return
         import torch
 
-        (x, y, z), pinned = a.there, self.memory == "pinned"
+        x, y, z = a.on_device
+        pinned = self.memory == "pinned"
         x.copy_(a.x, non_blocking=pinned)
         y.copy_(a.y, non_blocking=pinned)
         torch.add(x, y, out=z)
@@ -110,7 +112,7 @@ class VectorSumCopied(VectorSum):
         row.sync()
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class MemoryCopy(Workload):
     """Copy a vector within the device's memory (on a CPU, the host's), on all threads.
 
@@ -124,9 +126,8 @@ class MemoryCopy(Workload):
 
     length: int
 
-    precisions: ClassVar = ("fp32", "fp64")
-    products: ClassVar = False
-    tests: ClassVar = {"length": (256, 70001)}
+    precisions = ("fp32", "fp64")
+    products = False
 
     def arrays(self, random: Generator) -> Named:
         """Draw elements from [0, 1)."""
@@ -163,7 +164,7 @@ class MemoryCopy(Workload):
         return 8.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Copies(MemoryCopy):
     """Copy a vector between the host's memory and the device's.
 
@@ -180,7 +181,7 @@ class Copies(MemoryCopy):
     direction: Literal["to", "from"]
     memory: Literal["pinned", "pageable"]
 
-    frameworks: ClassVar = ("torch", "numpy")
+    frameworks = ("torch", "numpy")
     captured = False
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
@@ -203,7 +204,7 @@ class Copies(MemoryCopy):
         return 4.0 * self.length
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class SmallStep(Workload):
     """Compute x <- 1 / (1 + exp(-x)) for several small arrays x, one after another.
 
@@ -223,9 +224,8 @@ class SmallStep(Workload):
     count: int
     how: Literal["waited", "queued", "graph", "spread"]
 
-    precisions: ClassVar = ("fp32",)
-    products: ClassVar = False
-    tests: ClassVar = {"count": (2, 61)}
+    precisions = ("fp32",)
+    products = False
 
     @property
     def captured(self) -> bool:  # type: ignore[override]
@@ -234,7 +234,7 @@ class SmallStep(Workload):
 
     def arrays(self, random: Generator) -> Named:
         """Draw each x from [-1, 1)."""
-        return {"x": Drawn(random, (self.count, SPREAD if self.how == "spread" else 1), -1.0)}
+        return {"x": symmetric(random, 1.0, self.count, SPREAD if self.how == "spread" else 1)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Split x into its rows; NotMeasurable if operations cannot be launched as `how` says."""
@@ -270,7 +270,7 @@ class SmallStep(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all x."""
-        return {"x": (seen.x, sigmoid(np.asarray(given.x, np.float64)))}
+        return {"x": (seen.x, sigmoid(double(given.x)))}
 
     def flops(self) -> None:
         """Count nothing: the arithmetic is negligible."""
@@ -280,13 +280,13 @@ class SmallStep(Workload):
         return 2 * self.memory_bytes()
 
 
-def _whole(found: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
+def _whole(vector: np.ndarray, expected: Iterable[tuple[slice, np.ndarray]]) -> Pair:
     """Compare a vector of values in [0, 2) with another, chunk by chunk; only each chunk's largest error is kept."""
-    errors = np.array([np.abs(found[here] - values).max() for here, values in expected])
+    errors = np.array([np.abs(vector[part] - values).max() for part, values in expected])
     return errors, np.zeros(len(errors)), 1.0
 
 
-def on_host(array: Any, memory: str) -> Any:
+def on_host(array: "Tensor", memory: str) -> "Tensor":
     """Return a copy of a tensor in the host's memory; NotMeasurable if torch cannot pin memory for its device."""
     if memory == "pinned" and array.device.type != "cuda":
         raise NotMeasurable(f"torch has no pinned memory for {array.device.type}")
