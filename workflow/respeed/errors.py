@@ -4,8 +4,8 @@ import difflib
 import errno
 import heapq
 import itertools
-import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from respeed.text import clip, visible
@@ -55,9 +55,9 @@ def _pairs(word: str) -> set[Any]:
     return {*word, *itertools.pairwise(word)}
 
 
-def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:
+def cannot_write(path: str | Path, error: OSError) -> UserError:
     """Return the error for a file that the system refused to write, such as on a full disk."""
-    return UserError(f"{os.fspath(path)}: cannot be written: {error.strerror}")
+    return UserError(f"{path}: cannot be written: {error.strerror}")
 
 
 def is_of_the_disk(error: BaseException) -> bool:
