@@ -50,6 +50,12 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{guess}; there are: {', '.join(names) or 'none'}"
 
 
+def unknown(start: str, name: str, names: Iterable[str]) -> list[str]:
+    """Return a line that begins with `start` if `name` is not among `names`, and otherwise no line."""
+    names = tuple(names)
+    return [] if name in names else [f"{start} {name!r}{nearest(name, names)}"]
+
+
 def _pairs(word: str) -> set[Any]:
     """Return the letters of a word, and its pairs of letters side by side."""
     return {*word, *itertools.pairwise(word)}

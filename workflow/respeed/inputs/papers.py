@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import nearest
-from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml, unknown
+from respeed.errors import nearest, unknown
+from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
     INFERRED,
