@@ -255,9 +255,7 @@ for _tag, _pattern, _first in (
 # Models.
 
 
-def fit(
-    form: Callable[..., Model], data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any
-) -> Model:
+def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any) -> Model:
     """Return the data of a file as a model.
 
     Parameters
