@@ -31,14 +31,14 @@ _ON_MACOS = {"AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "b
 
 def parse_list(text: str) -> tuple[int, ...] | None:
     """Return the sorted CPUs of a list in Linux's notation, such as "0-3,8"; None if `text` is no such list."""
-    found: set[int] = set()
+    listed = set[int]()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         cpus = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
         if not cpus:
             return None
-        found.update(cpus)
-    return tuple(sorted(found))
+        listed.update(cpus)
+    return tuple(sorted(listed))
 
 
 def show_list(cpus: Iterable[int]) -> str:
@@ -84,9 +84,9 @@ def paid_cpus(quota: float | None) -> int | None:
 def cpu_model() -> str:
     """Return the name that the CPU reports, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
     line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
-    found = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
+    name = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
     # Some have runs of spaces in their name, which records have as one.
-    return squeeze(found) or platform.processor() or platform.machine() or "unknown CPU"
+    return squeeze(name) or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def cpu_flags() -> list[str]:
@@ -95,9 +95,11 @@ def cpu_flags() -> list[str]:
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
-    return sorted({*INSTRUCTIONS} & {*(line[1].split() if line else ())})
+    words = line[1].split() if line else []
+    return sorted({*INSTRUCTIONS}.intersection(words))
 
 
 def frequency_governor() -> str | None:
     """Return the kernel's rule for the CPUs' clocks; None if the kernel does not set the clocks (virtual machines)."""
-    return ", ".join(sorted({read_word(path) for path in SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")})) or None
+    governors = {read_word(path) for path in SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(governors)) or None
