@@ -303,7 +303,7 @@ def _number(text: str) -> float:
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
     """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
     for table in paper.experiments.values():
-        printed = {key[1] for key in (*paper.published, *paper.speedups) if key[0] == table.name}
+        printed = {column for name, column, _ in (*paper.published, *paper.speedups) if name == table.name}
         for case, column in table.columns.items():
             yield from unknown(f"no number is printed in the column of the case {case!r}:", column, printed)
     for (name, column, row), number in paper.speedups.items():
@@ -311,8 +311,7 @@ def _printed_mistakes(paper: Paper) -> Iterator[str]:
         if speedup is None:
             continue
         # The two may differ by the rounding of the speedup and of the numbers.
-        decimals = len(number.text.partition(".")[2])
-        if abs(speedup - number.value) > 0.5 * 10.0**-decimals + 0.01 * speedup:
+        if abs(speedup - number.value) > number.rounding * number.value + 0.01 * speedup:
             start = f"the speedup {number.text} of {name}, {column}, {row}"
             yield f"{start} contradicts the printed numbers, which give {speedup:.3g}"
     for claim in paper.claims.values():
