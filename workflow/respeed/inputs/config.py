@@ -14,7 +14,7 @@ from respeed.errors import UserError
 from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
-from respeed.model import FORM, LARGEST, SOME, Name, Named, check_known, known
+from respeed.model import FORM, LARGEST, SOME, Name, Named, Names, check_known, known
 from respeed.paths import NAME, ROOT
 
 MOST_ROUNDS = 99
@@ -28,7 +28,7 @@ def _split(value: Any) -> Any:
 
 
 NameOf = TypeVar("NameOf")
-Names = Annotated[
+Chosen = Annotated[
     tuple[NameOf, ...],
     SOME,
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
@@ -40,7 +40,7 @@ ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
 THIS = "this"
 ALL = "all"
 Machines = Annotated[
-    tuple[str, ...],
+    Names,
     BeforeValidator(_split),
     SOME,
     WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
@@ -71,9 +71,9 @@ class Preset:
     most: Rounds
     minutes: Minutes
     sizes: Literal["paper", "smoke"]
-    papers: tuple[str, ...] | None = None
-    experiments: tuple[str, ...] | None = None
-    profiles: tuple[str, ...] | None = None
+    papers: Names | None = None
+    experiments: Names | None = None
+    profiles: Names | None = None
 
     @property
     def is_smoke(self) -> bool:
@@ -96,9 +96,9 @@ class Config:
     most: Rounds | None = INSTEAD
     minutes: Minutes | None = INSTEAD
     preset: Annotated[Preset, WithJsonSchema({"type": "string"})]
-    papers: Names[PaperName]
-    experiments: Names[str] | None
-    profiles: Names[ProfileName]
+    papers: Chosen[PaperName]
+    experiments: Chosen[str] | None
+    profiles: Chosen[ProfileName]
     machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
     show: Machines = (THIS,)
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
@@ -130,7 +130,7 @@ class Config:
 
     @field_validator("experiments")
     @classmethod
-    def _check_experiments(cls, names: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
+    def _check_experiments(cls, names: Names | None, info: ValidationInfo) -> Names | None:
         if names and "papers" in info.data:
             with contextlib.suppress(UserError):  # named where the paper is read
                 papers = load_papers(info.data["papers"]).values()

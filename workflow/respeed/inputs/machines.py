@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
-from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
+from respeed.machine.cpu import INSTRUCTIONS, choice_as_text
 from respeed.machine.software import LIBRARIES, library_label
 from respeed.model import (
     FORM,
@@ -51,12 +51,6 @@ class Requires(TypedDict, total=False):
     packages: Annotated[list[Package], SOME]
 
 
-def _read_cpus(value: Any) -> str:
-    if text := choice_as_text(value):
-        return text
-    raise ValueError(f"must be {CHOICES}")
-
-
 @dataclass(frozen=True, config=FORM)
 class Profile:
     """How one row of our tables runs.
@@ -75,7 +69,7 @@ class Profile:
     device: str
     threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
     precision: str
-    cpus: Annotated[str, BeforeValidator(_read_cpus)] | None = None
+    cpus: Annotated[str, BeforeValidator(choice_as_text)] | None = None
     requires: Requires = field(default_factory=Requires)
     optional: bool = False
     # A row of a ladder of threads has no file: it is made from another row, for the tables that ask for a ladder.
@@ -98,7 +92,7 @@ class Profile:
 
     @field_validator("cpus")
     @classmethod
-    def _check_is_cpu(cls, value: Any, info: ValidationInfo) -> Any:
+    def _check_is_cpu(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("device", "cpu") != "cpu":
             raise ValueError("is for the device cpu; a row of an accelerator is bound to no CPUs: leave it out")
         return value

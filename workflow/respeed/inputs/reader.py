@@ -208,10 +208,10 @@ class _Loader(Composer, yaml.CSafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
-            raise _refused("aliases (*name) are not allowed; write the value again", event)
+            raise _refused("aliases (*name) are not allowed; write the value again", event.start_mark)
         if tag := getattr(event, "tag", None):
             short = clip(tag.replace("tag:yaml.org,2002:", "!!"), SHOWN)
-            raise _refused(f"tags ({short}) are not allowed; write the value alone", event)
+            raise _refused(f"tags ({short}) are not allowed; write the value alone", event.start_mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -219,15 +219,15 @@ class _Loader(Composer, yaml.CSafeLoader):
         for key, _ in node.value:
             text = clip(repr(key.value), SHOWN)
             if key.tag != "tag:yaml.org,2002:str":
-                raise _refused(f"the key {text} must be text; put quotes around it", key)
+                raise _refused(f"the key {text} must be text; put quotes around it", key.start_mark)
             if key.value in seen:
-                raise _refused(f"the key {text} is there twice; leave one of them out", key)
+                raise _refused(f"the key {text} is there twice; leave one of them out", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
     def construct_text(self, node: yaml.ScalarNode) -> str:
         if char := name_unprintable(node.value):
-            raise _refused(f"a text holds the character {char}; write it without, on one line", node)
+            raise _refused(f"a text holds the character {char}; write it without, on one line", node.start_mark)
         return str(node.value)
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
@@ -236,8 +236,8 @@ class _Loader(Composer, yaml.CSafeLoader):
         return int(number) if number.is_integer() and number < LARGEST else number
 
 
-def _refused(problem: str, at: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)
+def _refused(problem: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:str", _Loader.construct_text)

@@ -14,8 +14,6 @@ import psutil
 from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_word
 from respeed.text import squeeze
 
-# How a hardware profile may list its CPUs.
-CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
 # No machine has CPU numbers of more digits.
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 # Linux's files about its CPUs.
@@ -50,10 +48,12 @@ def show_list(cpus: Iterable[int]) -> str:
     return ", ".join(parts)
 
 
-def choice_as_text(value: Any) -> str | None:
-    """Return a profile's list of CPUs, a text or a list of numbers, as one text; None if `value` is no such list."""
+def choice_as_text(value: Any) -> str:
+    """Return a profile's list of CPUs, a text or a list of numbers, as one text; raise ValueError if it is neither."""
     listed = parse_list(",".join(map(str, value)) if isinstance(value, list) else str(value))
-    return show_list(listed) if listed else None
+    if listed is None:
+        raise ValueError("must be a list of CPUs such as 0-3,8 or [0, 1]")
+    return show_list(listed)
 
 
 def core_cpus() -> list[list[int]] | None:

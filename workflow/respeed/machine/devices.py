@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from respeed.machine.process import Facts, read_word
@@ -137,7 +138,7 @@ def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
     return nvml, [gpu for gpu in devices if not _is_sliced(nvml, gpu)]
 
 
-def _is_sliced(nvml: Any, gpu: Any) -> bool:
+def _is_sliced(nvml: ModuleType, gpu: Any) -> bool:
     """Return whether a board is split into MIG slices."""
     with contextlib.suppress(Exception):  # most boards have no such mode, and old libraries no such function
         return bool(nvml.nvmlDeviceGetMigMode(gpu)[0])
@@ -227,5 +228,5 @@ def _joules(path: Path) -> float:
     return int(path.read_text(encoding="ascii")) * 1e-6
 
 
-def _device_joules(nvml: Any, device: Any) -> float:
+def _device_joules(nvml: ModuleType, device: Any) -> float:
     return float(nvml.nvmlDeviceGetTotalEnergyConsumption(device)) * 1e-3
