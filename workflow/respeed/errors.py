@@ -19,13 +19,18 @@ COMPARED = 5
 
 
 class UserError(Exception):
-    """A mistake in the user's input: one line that names the fault, the file and key, and what to write instead.
+    """Mistakes in the user's input: `lines` that each name the fault, the file and key, and what to write instead.
 
-    Characters of the input that cannot be printed are written as escapes.
+    The message is the first line, with the number of the others. Characters of the input that cannot be printed are
+    written as escapes.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(visible(text))
+    def __init__(self, *lines: str) -> None:
+        self.lines = [visible(line) for line in lines]
+        text = self.lines[0]
+        if len(lines) > 1:
+            text += f" (and {len(lines) - 1} more: respeed check lists them)"
+        super().__init__(text)
 
 
 class NotMeasurable(Exception):

@@ -8,7 +8,7 @@ from respeed.inputs.config import load_config
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import lines_of, mistakes_of
+from respeed.inputs.reader import mistakes_of
 from respeed.inputs.registry import broken_files
 from respeed.paths import (
     BACKENDS,
@@ -74,7 +74,7 @@ def check(path: Path | None, show: str | None = None) -> int:
                 for line in say_denied(name):
                     print(line)
             except UserError as error:  # of the paper, which is among the mistakes, or of a file that cannot be allowed
-                mistakes += [line for line in lines_of(error) if line not in mistakes]
+                mistakes += [line for line in error.lines if line not in mistakes]
         for folder in (records_folder, imported_folder):
             folders |= {folder(smoke): smoke for smoke in (False, True) if names_below(folder(smoke))}
     for home, smoke in folders.items():

@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import nearest, unknown
-from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml
+from respeed.errors import UserError, nearest, unknown
+from respeed.inputs.reader import SHOWN, Files, adapter, fit, read_text, read_yaml
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
     INFERRED,
@@ -74,7 +74,7 @@ def _read(name: str, path: Path) -> Paper:
     if not lines:
         lines = [f"{numbers}: {line}" for line in _printed_mistakes(paper)]
     if lines:
-        raise WrongFile(lines)
+        raise UserError(*lines)
     return paper
 
 

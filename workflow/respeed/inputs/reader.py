@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -22,7 +22,7 @@ from yaml.composer import Composer
 from respeed.errors import UserError, nearest, unknown
 from respeed.model import LARGEST, Names
 from respeed.paths import NAME, ROOT, check_name
-from respeed.text import clip, name_unprintable, squeeze, visible
+from respeed.text import clip, name_unprintable, squeeze
 
 # People exchange these files, so their size is bounded before they are parsed. The longest paper has 23 kB.
 MAX_BYTES = 100_000
@@ -38,28 +38,12 @@ Model = TypeVar("Model")
 Location = tuple[str | int, ...]
 
 
-class WrongFile(UserError):
-    """A file with mistakes; the message has the first mistake and the number of the others, `lines` has all."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = [visible(line) for line in lines]
-        text = self.lines[0]
-        if len(lines) > 1:
-            text += f" (and {len(lines) - 1} more: respeed check lists them)"
-        super().__init__(text)
-
-
-def lines_of(error: UserError) -> list[str]:
-    """Return a line for each mistake in an error."""
-    return error.lines if isinstance(error, WrongFile) else [str(error)]
-
-
 def mistakes_of(read: Callable[[], object]) -> list[str]:
     """Call `read`, and return a line for each mistake that it raises; none if it succeeds."""
     try:
         read()
     except UserError as error:
-        return lines_of(error)
+        return error.lines
     return []
 
 
@@ -273,7 +257,7 @@ def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collec
 
     Raises
     ------
-    WrongFile
+    UserError
         The data does not fit the model; there is a line for each mistake.
     """
     messages = defaultdict[Location, list[str]](list)
@@ -303,7 +287,7 @@ def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collec
             keys = ".".join(clip(str(part), SHOWN) for part in location)
             text = _join(messages[location], values.get(location))
             lines.append(f"{where}: {keys}: {text}" if location else f"{where}: {text}")
-    raise WrongFile(lines)
+    raise UserError(*lines)
 
 
 def _explain(error: Any, data: Any, form: Any) -> tuple[Location, str]:

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
 from respeed.errors import UserError, unknown
-from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text
+from respeed.inputs.reader import fit, from_here, read_text
 from respeed.model import SOME, Names
 from respeed.paths import BACKENDS, WORKLOADS
 
@@ -139,7 +139,7 @@ def broken_files() -> list[str]:
     """Return a line for each mistake in workloads and backends that cannot be used."""
     lines = []
     for error in (*workloads().broken.values(), *backends().broken.values()):
-        lines += lines_of(error)
+        lines += error.lines
     return lines
 
 
@@ -224,7 +224,7 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
     if not any(map(facts.has_step_for, frameworks)):
         lines.append(f"{start} step: write a method {' or '.join(frameworks)}")
     if lines:
-        raise WrongFile(lines)
+        raise UserError(*lines)
     return facts
 
 
