@@ -528,10 +528,10 @@ class Experiment:
         """Return the work that a case's seconds are for, in what the table's unit counts.
 
         `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
-        is not known; examples are known if the case has a parameter `batch`.
+        is not known. If the unit counts examples, each case has a parameter `batch`.
         """
         if self.unit.counted == "examples":
-            return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
+            return float(self.steps(case) * case.parameters["batch"])
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
@@ -649,9 +649,10 @@ class Paper:
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
-        speeds = {name: self._speed(experiment, case, name) for name in rows}
-        fastest = max(speeds, key=speeds.__getitem__, default="")
-        return self.rows[fastest] if speeds.get(fastest) else None
+        printed = [row for row in rows if self.printed(experiment, case, row)]
+        if not printed:
+            return None
+        return self.rows[max(printed, key=lambda row: self._speed(experiment, case, row))]
 
     @property
     def links(self) -> dict[str, str]:

@@ -205,18 +205,16 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
         A line for each reason why the workload cannot be used.
     """
     body = _body(of_class, _classes(path))
-    kinds = {}
-    defaults = {}
+    fields = {}
     for statement in body:
         match statement:
-            case ast.AnnAssign(ast.Name(name), annotation, value) if "ClassVar" not in ast.dump(annotation):
-                kinds[name] = _kind(path, name, annotation)
-                defaults[name] = value
+            case ast.AnnAssign(ast.Name(name), annotation, default) if "ClassVar" not in ast.dump(annotation):
+                fields[name] = ("options" if default else "parameters", _kind(path, name, annotation))
+    methods = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
     data = _literals(path, body, SAID)
-    data["file"] = path
-    data["methods"] = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
-    data["parameters"] = {name: kind for name, kind in kinds.items() if defaults[name] is None}
-    data["options"] = {name: kind for name, kind in kinds.items() if defaults[name] is not None}
+    data |= {"file": path, "methods": methods, "parameters": {}, "options": {}}
+    for name, (group, kind) in fields.items():
+        data[group][name] = kind
     facts = fit(WorkloadFacts, data, path)
     start = f"{from_here(path)}: {of_class} has no"
     lines = [f"{start} method {name}" for name in METHODS if name not in facts.methods]
@@ -231,8 +229,10 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
 def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
     """Return the kind of a field: "whole" for int, "real" for float, the texts of a Literal, "any" for a dict."""
     match annotation:
-        case ast.Name("int" | "float" as number):
-            return "whole" if number == "int" else "real"
+        case ast.Name("int"):
+            return "whole"
+        case ast.Name("float"):
+            return "real"
         case ast.Subscript(ast.Name("Literal"), texts):
             allowed = _literal(path, name, texts)
             return tuple(filter(None, allowed if isinstance(allowed, tuple) else (allowed,)))
