@@ -102,6 +102,7 @@ def write_starter(kind: str, name: str) -> None:
     if path.exists():
         raise UserError(f"new {kind}: {path.relative_to(ROOT)} is there already")
     for file in source.iterdir() if source.is_dir() else [source]:
-        text = file.read_text(encoding="utf-8").replace(f"class {PLACEHOLDER}(", f"class {class_name(name)}(")
-        write_text(path / file.relative_to(source), text.replace(PLACEHOLDER, name))
+        text = file.read_text(encoding="utf-8")
+        text = text.replace(f"class {PLACEHOLDER}(", f"class {class_name(name)}(").replace(PLACEHOLDER, name)
+        write_text(path / file.relative_to(source), text)
     print(f"wrote {path.relative_to(ROOT)}; once it is filled in: {tries.replace(PLACEHOLDER, name)}")

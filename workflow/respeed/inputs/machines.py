@@ -86,8 +86,10 @@ class Profile:
         kind, colon, index = value.partition(":")
         if facts := backends().get(info.data.get("backend", "")):
             check_known(str(info.field_name), kind, getattr(facts, f"{info.field_name}s"))
-        if colon and (kind == "cpu" or not re.fullmatch("0|[1-9][0-9]{0,2}", index)):
-            raise ValueError(f"must be {kind}{'' if kind == 'cpu' else f' or {kind}:0'}")
+        if colon and kind == "cpu":
+            raise ValueError("must be cpu")
+        if colon and not re.fullmatch("0|[1-9][0-9]{0,2}", index):
+            raise ValueError(f"must be {kind} or {kind}:0")
         return value
 
     @field_validator("cpus")

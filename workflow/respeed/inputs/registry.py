@@ -148,7 +148,9 @@ def why_unusable(kind: Literal["workload", "backend"], name: str) -> str | None:
     declared: Declared[Any] = workloads() if kind == "workload" else backends()
     if name in declared.broken:
         return f"the {kind} {name} cannot be used: {declared.broken[name]}"
-    return next(iter(unknown(f"no {kind}", name, declared)), None)
+    for line in unknown(f"no {kind}", name, declared):
+        return line
+    return None
 
 
 def _check_backend(name: str) -> str:

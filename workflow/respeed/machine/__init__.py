@@ -47,7 +47,8 @@ def machine_slug() -> str:
     parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
     for name, count in Counter(accelerator_names()).items():
         parts.append(f"{count}x-{_words(name)}" if count > 1 else _words(name))
-    return f"{'-'.join(parts)[:59].rstrip('-')}-{hardware_digits(describe_machine())}"
+    words = "-".join(parts)[:59].rstrip("-")
+    return f"{words}-{hardware_digits(describe_machine())}"
 
 
 def _words(name: str) -> str:

@@ -5,7 +5,6 @@ import math
 import platform
 import re
 from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,13 @@ def parse_list(text: str) -> tuple[int, ...] | None:
 
 def show_list(cpus: Iterable[int]) -> str:
     """Return CPUs as the shortest list that `parse_list` reads, such as "0-3, 8"."""
-    parts = []
-    for _, group in groupby(enumerate(sorted(set(cpus))), key=lambda item: item[1] - item[0]):
-        run = [cpu for _, cpu in group]
-        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-    return ", ".join(parts)
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def choice_as_text(value: Any) -> str:

@@ -88,15 +88,21 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of a process on `threads` threads: some variables of `parent`, and those that we set."""
-    inherited = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
-    environment = inherited | dict.fromkeys(THREADS, str(threads)) | FIXED
-    return environment | ON_ONE_THREAD if threads == 1 else environment
+    environment = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
+    environment |= dict.fromkeys(THREADS, str(threads))
+    environment |= FIXED
+    if threads == 1:
+        environment |= ON_ONE_THREAD
+    return environment
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that a record lists, sorted by name; preloaded libraries appear without their folders."""
-    listed = sorted(environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD})
-    return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in listed}
+    names = environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD}
+    listed = {name: environment[name] for name in sorted(names)}
+    for name in PRELOADED & names:
+        listed[name] = re.sub(r"[^:]*/", "", listed[name])
+    return listed
 
 
 def bind(cpus: Collection[int]) -> None:
