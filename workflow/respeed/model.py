@@ -58,9 +58,8 @@ def _name_entries(entries: Any) -> Any:
     named = dict(entries)
     for key, entry in entries.items():
         if isinstance(entry, dict):
-            for reserved in ("name", "original"):
-                if reserved in entry:
-                    raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
+            for reserved in sorted({"name", "original"} & entry.keys()):
+                raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
             named[key] = entry | {"name": key}
     return named
 
@@ -293,6 +292,10 @@ class Case:
     examples: Count | None = None
 
 
+CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
+CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
+
+
 def _read_case(entry: Any) -> Any:
     """Gather the parameters of a case, which a file has among the other keys; a missing workload becomes empty."""
     if not isinstance(entry, dict):
@@ -301,14 +304,11 @@ def _read_case(entry: Any) -> Any:
         raise ValueError("the key 'case' is missing, which has its name")
     parameters = dict(entry)
     case = {"name": parameters.pop("case"), "workload": "", "parameters": parameters}
-    for key in ("workload", "column", "examples"):
-        if key in parameters:
-            case[key] = parameters.pop(key)
+    for key in CASE_KEYS.keys() & parameters.keys():
+        case[key] = parameters.pop(key)
     return case
 
 
-CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
-CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
 Entry = Annotated[Case, BeforeValidator(_read_case), WithJsonSchema(CASE_SCHEMA)]
 Entries = Annotated[tuple[Entry, ...], SOME]
 Word = Annotated[str, Field(min_length=1, max_length=500)]

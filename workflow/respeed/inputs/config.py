@@ -34,7 +34,7 @@ Chosen = Annotated[
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
     WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-PaperName = Annotated[str, known("paper", lambda: paper_names())]
+PaperName = Annotated[str, known("paper", paper_names)]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
 # Words for machines in `show`: this one, and every one that has records.
 THIS = "this"

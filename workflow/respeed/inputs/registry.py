@@ -26,7 +26,7 @@ MAX_BYTES = 1_000_000
 CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validate_by_alias=True)
 # The methods that a workload must have besides a step, and the class variables that it may declare.
 METHODS = ("arrays", "check", "flops", "traffic_bytes")
-SAID = ("tests", "frameworks", "precisions", "products", "allocates")
+VARIABLES = ("tests", "frameworks", "precisions", "products", "allocates")
 
 Kinds = dict[str, Literal["whole", "real", "any"] | Names]
 Facts = TypeVar("Facts")
@@ -213,7 +213,7 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
             case ast.AnnAssign(ast.Name(name), annotation, default) if "ClassVar" not in ast.dump(annotation):
                 fields[name] = ("options" if default else "parameters", _kind(path, name, annotation))
     methods = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
-    data = _literals(path, body, SAID)
+    data = _literals(path, body, VARIABLES)
     data |= {"file": path, "methods": methods, "parameters": {}, "options": {}}
     for name, (group, kind) in fields.items():
         data[group][name] = kind
