@@ -86,8 +86,8 @@ class Profile:
         kind, colon, index = value.partition(":")
         if facts := backends().get(info.data.get("backend", "")):
             check_known(str(info.field_name), kind, getattr(facts, f"{info.field_name}s"))
-        if colon and kind == "cpu":
-            raise ValueError("must be cpu")
+        if colon and (kind == "cpu" or info.field_name == "precision"):
+            raise ValueError(f"must be {kind}")
         if colon and not re.fullmatch("0|[1-9][0-9]{0,2}", index):
             raise ValueError(f"must be {kind} or {kind}:0")
         return value
