@@ -15,7 +15,6 @@ from respeed.inputs import config
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import WrongFile
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 
 KNOWN = [
@@ -46,7 +45,7 @@ def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, 
 def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> None:
     claim = "  else: {says: So., test: mean, of: [fastr], mean: geometric}\n"
     text = DRAFT.replace("workload: rbm", "workload: rmb").replace("claims:\n", f"claims:\n{claim}")
-    with pytest.raises(WrongFile) as found:
+    with pytest.raises(UserError) as found:
         draft(tmp_path, text, DRAFT_CSV.replace("6573.73,", "0,"))
     said = [line.partition("draft/")[2].partition(";")[0] for line in found.value.lines]
     assert said == [

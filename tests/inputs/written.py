@@ -9,7 +9,7 @@ from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import Files, lines_of
+from respeed.inputs.reader import Files
 from respeed.model import Paper
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
@@ -106,4 +106,4 @@ def read(kind: str, folder: Path, content: str | bytes | None = None) -> tuple[A
     try:
         return FILES[kind].read(path), []
     except UserError as error:
-        return None, lines_of(error)
+        return None, error.lines

@@ -117,4 +117,5 @@ def test_a_profile_may_list_cpus_in_three_ways_and_anything_else_is_no_list() ->
     assert (show_list({8, 0, 2, 1}), parse_list("0-2, 8")) == ("0-2, 8", (0, 1, 2, 8))
     assert (choice_as_text("8,0-3"), choice_as_text([1, 0]), choice_as_text(3)) == ("0-3, 8", "0-1", "3")
     for odd in ("", "a", "3-1", "0-", "-1", "0,,1", "0-999999", "1.5", [], [True]):
-        assert choice_as_text(odd) is None
+        with pytest.raises(ValueError, match="must be a list of CPUs such as"):
+            choice_as_text(odd)

@@ -18,7 +18,7 @@ from respeed.machine.process import lock_path, machine_lock, who_measures
 HOLD = """
 import subprocess, sys
 from respeed.machine.process import machine_lock
-with machine_lock(0) as held:
+with machine_lock(0, print) as held:
     if "child" in sys.argv:
         subprocess.Popen(["cat"], pass_fds=held, stdout=subprocess.DEVNULL)
     print("mine", flush=True)
@@ -46,14 +46,17 @@ def test_a_measurement_that_does_not_wait_says_who_measures_since_when(tmp_path:
     (tmp_path / "respeed").mkdir()
     lock_path().write_text("of one that was here before, and is gone, with more to say" * 9)
     with held() as other:
-        with pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"), machine_lock(0):
+        with (
+            pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"),
+            machine_lock(0, print),
+        ):
             pass
         who = who_measures()
         assert re.fullmatch(rf"pid {other.pid}, since 20\d\d-\d\d-\d\d \d\d:\d\d", who)
         found = doctor.Finding("respeed", f"another measurement is running: {who}", "wait for it")
         assert [*doctor._lock_and_steadiness()] == [found]
     assert who_measures() is None
-    with machine_lock(0) as mine:
+    with machine_lock(0, print) as mine:
         assert len(mine) == 1
 
 

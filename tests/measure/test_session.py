@@ -247,7 +247,10 @@ def test_beside_another_measurement_or_a_run_in_the_same_folder_nothing_is_measu
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Records that appear while a run makes its tables would end it at its last step."""
-    with machine_lock(0), pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"):
+    with (
+        machine_lock(0, print),
+        pytest.raises(UserError, match=f"still runs on this machine: pid {os.getpid()}, since"),
+    ):
         measure(asked().work, wait_seconds=0)
     Path("results/smoke").mkdir(parents=True)
     with Path("results/smoke/.lock").open("w") as lock:

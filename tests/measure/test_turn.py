@@ -73,7 +73,7 @@ def take(order: Order, say: Callable[[str], None] = print) -> list[Record]:
     """The records that the turn leaves, as they are read again: they are what it says, and what its watcher is told."""
     finished: list[Record] = []
     watcher = SimpleNamespace(note=say, finish_case=finished.append)
-    with machine_lock() as lock:
+    with machine_lock(None, print) as lock:
         told = sorted(measure_turn(order, "box", True, lock, watcher), key=lambda one: one.path.name)
     assert sorted(str(one.results[-1]) for one in finished) == sorted(str(two) for one in told for two in one.results)
     assert [(one.start, one.results) for one in told] == [(one.start, one.results) for one in read_records(True, "box")]

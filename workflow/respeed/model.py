@@ -6,7 +6,6 @@ made where a paper is read (inputs/papers.py).
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
@@ -23,7 +22,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass as model
 from pydantic.json_schema import SkipJsonSchema
 
-from respeed.errors import nearest
+from respeed.errors import unknown
 from respeed.paths import NAME
 
 # --- types of values
@@ -60,9 +59,8 @@ def _name_entries(entries: Any) -> Any:
     named = dict(entries)
     for key, entry in entries.items():
         if isinstance(entry, dict):
-            for reserved in ("name", "original"):
-                if reserved in entry:
-                    raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
+            for reserved in sorted({"name", "original"} & entry.keys()):
+                raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
             named[key] = entry | {"name": key}
     return named
 
@@ -78,9 +76,8 @@ def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
 
 def check_known(kind: str, name: str, names: Iterable[str]) -> str:
     """Return `name`; raise ValueError, as pydantic expects of validators, if it is none of the `names` of a `kind`."""
-    names = tuple(names)
-    if name not in names:
-        raise ValueError(f"no {kind} {name!r}{nearest(name, names)}")
+    for line in unknown(f"no {kind}", name, names):
+        raise ValueError(line)
     return name
 
 
@@ -90,7 +87,8 @@ def check_known(kind: str, name: str, names: Iterable[str]) -> str:
 Architecture = Literal["single-cpu", "multi-cpu", "gpu", "tpu"]
 Architectures = Annotated[tuple[Architecture, ...], SOME]
 ARCHITECTURES: tuple[Architecture, ...] = get_args(Architecture)
-CPU_ARCHITECTURES, DEVICE_ARCHITECTURES = ARCHITECTURES[:2], ARCHITECTURES[2:]
+CPU_ARCHITECTURES = ARCHITECTURES[:2]
+DEVICE_ARCHITECTURES = ARCHITECTURES[2:]
 # How well a fact is known.
 Confidence = Literal["stated", "code", "recalled", "inferred", "chosen"]
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
@@ -114,7 +112,8 @@ Counted = Literal["examples", "flops", "bytes"]
 # A {name} in a word of a program's command, which is replaced before it runs.
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 # The case that is the sum of all others of a table, if they add up; the sum of tiny cases has no printed column.
-TOTAL, SMOKE_TOTAL = "total", "smoke-total"
+TOTAL = "total"
+SMOKE_TOTAL = "smoke-total"
 # Before a number of published.csv that the paper does not print: it was inferred from others.
 INFERRED = "~"
 # The place of a printed number: experiment, printed column, published row.
@@ -240,10 +239,9 @@ class Printed:
     @property
     def rounding(self) -> float:
         """Return half a unit of the last printed digit, divided by the number: 1/12 for 6x, which may be 5.5 to 6.5."""
-        digits = re.sub(r"[^0-9.]", "", re.split("[eE]", self.text)[0])
-        unit = 10.0 ** -len(digits.partition(".")[2])
-        number = float(digits or 0)
-        return unit / 2 / number if number else 0.0
+        decimals = self.text.partition(".")[2]
+        unit = 10.0 ** -len(decimals)
+        return unit / 2 / self.value
 
 
 @model(frozen=True, config=FORM)
@@ -305,6 +303,10 @@ def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
     return json.dumps([workload, dict(parameters)], sort_keys=True)
 
 
+CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
+CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
+
+
 def _read_case(entry: Any) -> Any:
     """Gather the parameters of a case, which a file has among the other keys; a missing workload becomes empty."""
     if not isinstance(entry, dict):
@@ -313,14 +315,11 @@ def _read_case(entry: Any) -> Any:
         raise ValueError("the key 'case' is missing, which has its name")
     parameters = dict(entry)
     case = {"name": parameters.pop("case"), "workload": "", "parameters": parameters}
-    for key in ("workload", "column", "examples"):
-        if key in parameters:
-            case[key] = parameters.pop(key)
+    for key in CASE_KEYS.keys() & parameters.keys():
+        case[key] = parameters.pop(key)
     return case
 
 
-CASE_KEYS = {key: {"type": "string"} for key in ("case", "workload", "column")} | {"examples": {"type": "integer"}}
-CASE_SCHEMA = {"type": "object", "properties": CASE_KEYS, "required": ["case"]}
 Entry = Annotated[Case, BeforeValidator(_read_case), WithJsonSchema(CASE_SCHEMA)]
 Entries = Annotated[tuple[Entry, ...], SOME]
 Word = Annotated[str, Field(min_length=1, max_length=500)]
@@ -357,7 +356,8 @@ class Program:
 
     @model_validator(mode="after")
     def _check_result(self) -> "Program":
-        if not (self.file is None) == (self.like is None) == (self.tolerance is None):
+        result = (self.file, self.like, self.tolerance)
+        if any(result) and not all(result):
             raise ValueError("give file, like and tolerance together, or none of them")
         return self
 
@@ -378,9 +378,9 @@ def command_of(case: Case, architecture: str) -> list[str]:
     return [filled(word, case.parameters) for word in command]
 
 
-def filled(word: str, known: Mapping[str, Any]) -> str:
-    """Return the word with each {name} replaced by its value in `known`; a name that is not known stays."""
-    return PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), word)
+def filled(word: str, values: Mapping[str, Any]) -> str:
+    """Return the word with each {name} replaced by its value in `values`; a name without a value stays."""
+    return PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), word)
 
 
 @model(frozen=True, config=FORM)
@@ -494,20 +494,23 @@ class Experiment:
         dict[str, str]
             The heading of each case, in the order of `case_names`.
         """
-        columns, words = self.columns, {}
-        cases_of = Counter(columns.get(case, case) for case in self.case_names())
-        for case in self.case_names():
-            column = columns.get(case)
-            text = column if column and cases_of[column] == 1 else re.sub(r"(?<!\d)-|-(?!\d)", " ", case)
-            words[case] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
-        is_clear = len({*words.values()}) == len(words)
-        return words if is_clear else {case: case for case in words}
+        names = self.case_names()
+        columns = [self.columns.get(name, name) for name in names]
+        words = {}
+        for name, column in zip(names, columns, strict=True):
+            is_own = column == name or columns.count(column) > 1
+            text = re.sub(r"(?<!\d)-|-(?!\d)", " ", name) if is_own else column
+            words[name] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
+        if len({*words.values()}) < len(words):
+            return {name: name for name in names}
+        return words
 
     def runs_on(self, case: Case, architecture: str) -> bool:
         """Return whether rows of that architecture run the case."""
         algorithm = self.algorithms.get(case.workload)
-        runs = architecture in self.architectures and (not algorithm or architecture in algorithm.architectures)
-        return runs and ("program" not in case.parameters or bool(command_of(case, architecture)))
+        if architecture not in self.architectures or (algorithm and architecture not in algorithm.architectures):
+            return False
+        return "program" not in case.parameters or bool(command_of(case, architecture))
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Return whether the published `row` ran the workload: false only for an algorithm not published for `row`."""
@@ -536,10 +539,10 @@ class Experiment:
         """Return the work that a case's seconds are for, in what the table's unit counts.
 
         `flops` and `traffic_bytes` are the work of these seconds. Return None if the unit counts nothing, or the work
-        is not known; examples are known if the case has a parameter `batch`.
+        is not known. If the unit counts examples, each case has a parameter `batch`.
         """
         if self.unit.counted == "examples":
-            return self.steps(case) * case.parameters["batch"] if "batch" in case.parameters else None
+            return float(self.steps(case) * case.parameters["batch"])
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
 
@@ -577,31 +580,31 @@ class Paper:
 
     def prints(self, experiment: str) -> bool:
         """Return whether the paper prints any time or rate of the experiment."""
-        return any(place[0] == experiment for place in self.published)
+        return any(table == experiment for table, _, _ in self.published)
 
     def speaks_of(self, experiment: str) -> bool:
         """Return whether the paper prints a number of the experiment, or makes a claim about it."""
-        places = [place[0] for place in (*self.published, *self.speedups)]
-        return experiment in [*places, *(claim.experiment for claim in self.claims.values())]
+        tables = {table for table, _, _ in (*self.published, *self.speedups)}
+        return experiment in tables or any(claim.experiment == experiment for claim in self.claims.values())
 
     def has_figure(self, experiment: Experiment) -> bool:
         """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
 
-        These are the cases with printed numbers or, if the paper prints none, all cases of a table that runs on a CPU.
+        These are the printed columns or, if the paper prints none, all cases of a table that runs on a CPU.
         """
         if experiment.ladder:
             return True
-        if self.prints(experiment.name):
-            cases = (experiment.original or experiment).case_names()
-            return sum(any(self.printed(experiment.name, case, row) for row in self.rows) for case in cases) > 1
+        columns = {column for table, column, _ in self.published if table == experiment.name}
+        if columns:
+            return len(columns) > 1
         is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
         return len(experiment.cases) > 1 and (bool(self.rows) or is_on_cpu)
 
     @property
     def first_drawn(self) -> Experiment:
         """Return the first table that has a figure, or else the first table."""
-        tables = self.experiments.values()
-        return next((table for table in tables if self.has_figure(table)), next(iter(tables)))
+        tables = [*self.experiments.values()]
+        return next(filter(self.has_figure, tables), tables[0])
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column; None if the paper prints none."""
@@ -619,13 +622,15 @@ class Paper:
         To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
         them, return None for such a rate.
         """
-        printed, table = self.printed(experiment, case, row), self.experiments[experiment]
+        printed = self.printed(experiment, case, row)
         if printed is None:
             return None
-        if not table.unit.counted:
-            return table.unit.seconds(printed.value, None)
-        moved = (traffic_bytes or 0.0) * self._width(row)
-        return table.unit.seconds(printed.value, table.amount(table.case(case), flops, moved))
+        table = self.experiments[experiment]
+        amount = None
+        if table.unit.counted:
+            moved = (traffic_bytes or 0.0) * self._width(row)
+            amount = table.amount(table.case(case), flops, moved)
+        return table.unit.seconds(printed.value, amount)
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
         """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
@@ -636,15 +641,17 @@ class Paper:
         table = self.experiments[experiment]
         if table.unit.counted == "flops" and table.algorithms:
             return None
-        fast, slow = self._speed(experiment, case, row), self.fastest(experiment, case, over)
-        return fast / self._speed(experiment, case, slow.name) if fast and slow else None
+        fast = self._speed(experiment, case, row)
+        slow = max((self._speed(experiment, case, name) for name in over), default=0.0)
+        return fast / slow if fast and slow else None
 
     def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
         """Return the relative error of the published speedup, caused by the rounding of printed numbers.
 
         This is the error of `speedup()`, or if that is None, of the printed speedup; 0 without any.
         """
-        slow, fast = self.fastest(experiment, case, over), self.printed(experiment, case, row)
+        fast = self.printed(experiment, case, row)
+        slow = self.fastest(experiment, case, over)
         base = slow and self.printed(experiment, case, slow.name)
         if fast and base and self.speedup(experiment, case, row, over):
             return (1 + fast.rounding) * (1 + base.rounding) - 1
@@ -653,9 +660,10 @@ class Paper:
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
-        speeds = {name: self._speed(experiment, case, name) for name in rows}
-        fastest = max(speeds, key=speeds.__getitem__, default="")
-        return self.rows[fastest] if speeds.get(fastest) else None
+        printed = [row for row in rows if self.printed(experiment, case, row)]
+        if not printed:
+            return None
+        return self.rows[max(printed, key=lambda row: self._speed(experiment, case, row))]
 
     @property
     def links(self) -> dict[str, str]:
@@ -679,9 +687,10 @@ class Paper:
 
     def _speed(self, experiment: str, case: str, row: str) -> float:
         """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
-        printed, counted = self.printed(experiment, case, row), self.experiments[experiment].unit.counted
+        printed = self.printed(experiment, case, row)
         if not printed:
             return 0.0
+        counted = self.experiments[experiment].unit.counted
         if counted == "bytes":  # the same work on wider numbers moves more bytes
             return printed.value / self._width(row)
         return printed.value if counted else 1 / printed.value

@@ -20,8 +20,8 @@ LEAST_CONTRAST = 0.1
 
 def photographs() -> dict[str, np.ndarray]:
     """Return the photographs by name: grey values in [0, 1], of shape (height, width)."""
-    with np.load(PHOTOGRAPHS) as kept:
-        return {name: kept[name] / np.float64(255) for name in ("china", "flower")}
+    with np.load(PHOTOGRAPHS) as file:
+        return {name: file[name] / np.float64(255) for name in ("china", "flower")}
 
 
 @functools.cache
@@ -54,19 +54,19 @@ def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
     """
     random = np.random.default_rng(seed)
     images = whitened_images()
-    out = np.empty((count, side * side), np.float32)
-    taken: set[tuple[int, int, int]] = set()
+    patches = np.empty((count, side * side), np.float32)
+    taken = set()
     row = 0
     while row < count:
-        which = row % len(images)
-        image = images[which]
-        top, left = (int(random.integers(size - side + 1)) for size in image.shape)
-        if (which, top, left) in taken:
+        number = row % len(images)
+        image = images[number]
+        y, x = (int(random.integers(size - side + 1)) for size in image.shape)
+        if (number, y, x) in taken:
             continue
-        taken.add((which, top, left))
-        patch = image[top : top + side, left : left + side].ravel()
+        taken.add((number, y, x))
+        patch = image[y : y + side, x : x + side].ravel()
         patch = patch - patch.mean()
         if patch.var() >= LEAST_CONTRAST:
-            out[row] = patch / np.linalg.norm(patch)
+            patches[row] = patch / np.linalg.norm(patch)
             row += 1
-    return out
+    return patches

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
-from respeed.machine.cpu import CHOICES, INSTRUCTIONS, choice_as_text
+from respeed.machine.cpu import INSTRUCTIONS, choice_as_text
 from respeed.machine.software import LIBRARIES, library_label
 from respeed.model import (
     FORM,
@@ -51,12 +51,6 @@ class Requires(TypedDict, total=False):
     packages: Annotated[list[Package], SOME]
 
 
-def _read_cpus(value: Any) -> str:
-    if text := choice_as_text(value):
-        return text
-    raise ValueError(f"must be {CHOICES}")
-
-
 @dataclass(frozen=True, config=FORM)
 class Profile:
     """How one row of our tables runs.
@@ -75,7 +69,7 @@ class Profile:
     device: str
     threads: Annotated[StrictInt, Field(ge=1, le=4096)] | Literal["all"]
     precision: str
-    cpus: Annotated[str, BeforeValidator(_read_cpus)] | None = None
+    cpus: Annotated[str, BeforeValidator(choice_as_text)] | None = None
     requires: Requires = field(default_factory=Requires)
     optional: bool = False
     # A row of a ladder of threads has no file: it is made from another row, for the tables that ask for a ladder.
@@ -92,21 +86,22 @@ class Profile:
         kind, colon, index = value.partition(":")
         if facts := backends().get(info.data.get("backend", "")):
             check_known(str(info.field_name), kind, getattr(facts, f"{info.field_name}s"))
-        if colon and (kind == "cpu" or not re.fullmatch("0|[1-9][0-9]{0,2}", index)):
-            raise ValueError(f"must be {kind}{'' if kind == 'cpu' else f' or {kind}:0'}")
+        if colon and (kind == "cpu" or info.field_name == "precision"):
+            raise ValueError(f"must be {kind}")
+        if colon and not re.fullmatch("0|[1-9][0-9]{0,2}", index):
+            raise ValueError(f"must be {kind} or {kind}:0")
         return value
 
     @field_validator("cpus")
     @classmethod
-    def _check_is_cpu(cls, value: Any, info: ValidationInfo) -> Any:
+    def _check_is_cpu(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("device", "cpu") != "cpu":
             raise ValueError("is for the device cpu; a row of an accelerator is bound to no CPUs: leave it out")
         return value
 
 
 def _read_profile(name: str, path: Path) -> Profile:
-    found: Profile = fit(Profile, read_yaml(path), path, name=name, ladder=False)
-    return found
+    return fit(Profile, read_yaml(path), path, name=name, ladder=False)
 
 
 PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read_profile)
@@ -124,9 +119,10 @@ def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     no BLAS, or SciPy's.
     """
     # The default, for a machine without a description, is the BLAS of SciPy's own wheels.
-    there, needed = facts.get("blas", "openblas"), profile.requires.get("library")
-    if needed and needed != there:
-        return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    library = facts.get("blas", "openblas")
+    needed = profile.requires.get("library")
+    if needed and needed != library:
+        return f"needs {library_label(needed)}; SciPy computes with {library_label(library)} here"
     return None
 
 
@@ -156,7 +152,8 @@ ALONE = ("exclusive", "contiguous", "nice")
 _VALUE = r"[A-Za-z0-9_\[(*@][A-Za-z0-9._:,=&|*@%+()\[\]-]{0,199}"
 Word = Annotated[str, Field(pattern=f"^{_VALUE}$", description="a word for Slurm, without spaces")]
 # What a job asks for by default, and the shortest time limit in minutes: a job takes minutes to begin measuring.
-SLURM, LEAST_MINUTES = {"runtime": 60, "slurm_extra": "--exclusive"}, 5
+SLURM = {"runtime": 60, "slurm_extra": "--exclusive"}
+LEAST_MINUTES = 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
 
@@ -198,12 +195,11 @@ class Notes:
     name: SkipJsonSchema[str]
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
-    slurm: Annotated[Slurm, AfterValidator(lambda asked: SLURM | asked)] | None = None
+    slurm: Annotated[Slurm, AfterValidator(lambda slurm: SLURM | slurm)] | None = None
 
 
 def _read_notes(name: str, path: Path) -> Notes:
-    found: Notes = fit(Notes, read_yaml(path) or {}, path, name=name)
-    return found
+    return fit(Notes, read_yaml(path) or {}, path, name=name)
 
 
 MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
@@ -228,5 +224,5 @@ class Datasheet:
 
 def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
     """Return all data sheets by name, or those of one kind; raise UserError if their file has mistakes."""
-    every: dict[str, Datasheet] = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
-    return {name: sheet for name, sheet in every.items() if kind in ("", sheet.kind)}
+    sheets = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
+    return {name: sheet for name, sheet in sheets.items() if kind in ("", sheet.kind)}

@@ -6,6 +6,7 @@ import math
 import os
 import platform
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,10 @@ def machine_slug() -> str:
     hardware, so that two machines hardly ever share a name.
     """
     parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
-    accelerators = accelerator_names()
-    for name in dict.fromkeys(accelerators):
-        count = accelerators.count(name)
+    for name, count in Counter(accelerator_names()).items():
         parts.append(f"{count}x-{_words(name)}" if count > 1 else _words(name))
-    return f"{'-'.join(parts)[:59].rstrip('-')}-{hardware_digits(describe_machine())}"
+    words = "-".join(parts)[:59].rstrip("-")
+    return f"{words}-{hardware_digits(describe_machine())}"
 
 
 def _words(name: str) -> str:
@@ -80,8 +80,8 @@ def host_mark() -> str | None:
     """Return sixteen hexadecimal digits of a hash of the system's machine ID; None if the system has no such ID."""
     number = read_word(MACHINE_ID)
     if platform.system() == "Darwin":
-        found = re.search(r'"IOPlatformUUID" = "(.+)"', output_of("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
-        number = found[1] if found else ""
+        match = re.search(r'"IOPlatformUUID" = "(.+)"', output_of("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
+        number = match[1] if match else ""
     return hashlib.sha256(_PURPOSE + number.encode()).hexdigest()[:16] if number else None
 
 
@@ -91,20 +91,19 @@ def hardware_digits(facts: Facts) -> str:
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:4]
 
 
-def difference(there: Facts, here: Facts) -> str | None:
+def difference(facts: Facts, base: Facts) -> str | None:
     """Return the first field in which two machines differ, with both values; None if they may be the same machine.
 
-    An example is "memory, 15.6 GiB, not 23.4 GiB", in which the first value is that of `there`. A field that only one
+    An example is "memory, 15.6 GiB, not 23.4 GiB", in which the second value is that of `base`. A field that only one
     of the machines has is not compared, but for the host: one that is not known is another than one that is.
     """
     for field, name in FIELDS.items():
-        one: Any = there.get(field)
-        other: Any = here.get(field)
-        if field != HOST and None in (one, other):
+        value: Any = facts.get(field)
+        expected: Any = base.get(field)
+        if value == expected or (field != HOST and None in (value, expected)):
             continue
-        is_alike = math.isclose(one, other, rel_tol=MEMORY_TOLERANCE) if field == "memory_bytes" else one == other
-        if not is_alike:
-            return f"{name}, {show_field(field, one)}, not {show_field(field, other)}"
+        if field != "memory_bytes" or not math.isclose(value, expected, rel_tol=MEMORY_TOLERANCE):
+            return f"{name}, {show_field(field, value)}, not {show_field(field, expected)}"
     return None
 
 

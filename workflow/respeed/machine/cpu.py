@@ -5,7 +5,6 @@ import math
 import platform
 import re
 from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ import psutil
 from respeed.machine.process import allowed_cpus, cpu_quota, output_of, read_word
 from respeed.text import squeeze
 
-# How a hardware profile may list its CPUs.
-CHOICES = "a list of CPUs such as 0-3,8 or [0, 1]"
 # No machine has CPU numbers of more digits.
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 # Linux's files about its CPUs.
@@ -31,29 +28,33 @@ _ON_MACOS = {"AdvSIMD": "asimd", "arm.FEAT_FP16": "asimdhp", "arm.FEAT_BF16": "b
 
 def parse_list(text: str) -> tuple[int, ...] | None:
     """Return the sorted CPUs of a list in Linux's notation, such as "0-3,8"; None if `text` is no such list."""
-    found: set[int] = set()
+    listed = set[int]()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         cpus = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
         if not cpus:
             return None
-        found.update(cpus)
-    return tuple(sorted(found))
+        listed.update(cpus)
+    return tuple(sorted(listed))
 
 
 def show_list(cpus: Iterable[int]) -> str:
     """Return CPUs as the shortest list that `parse_list` reads, such as "0-3, 8"."""
-    parts = []
-    for _, group in groupby(enumerate(sorted(set(cpus))), key=lambda item: item[1] - item[0]):
-        run = [cpu for _, cpu in group]
-        parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-    return ", ".join(parts)
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def choice_as_text(value: Any) -> str | None:
-    """Return a profile's list of CPUs, a text or a list of numbers, as one text; None if `value` is no such list."""
+def choice_as_text(value: Any) -> str:
+    """Return a profile's list of CPUs, a text or a list of numbers, as one text; raise ValueError if it is neither."""
     listed = parse_list(",".join(map(str, value)) if isinstance(value, list) else str(value))
-    return show_list(listed) if listed else None
+    if listed is None:
+        raise ValueError("must be a list of CPUs such as 0-3,8 or [0, 1]")
+    return show_list(listed)
 
 
 def core_cpus() -> list[list[int]] | None:
@@ -84,9 +85,9 @@ def paid_cpus(quota: float | None) -> int | None:
 def cpu_model() -> str:
     """Return the name that the CPU reports, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
     line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
-    found = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
+    name = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
     # Some have runs of spaces in their name, which records have as one.
-    return squeeze(found) or platform.processor() or platform.machine() or "unknown CPU"
+    return squeeze(name) or platform.processor() or platform.machine() or "unknown CPU"
 
 
 def cpu_flags() -> list[str]:
@@ -95,9 +96,11 @@ def cpu_flags() -> list[str]:
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
-    return sorted({*INSTRUCTIONS} & {*(line[1].split() if line else ())})
+    words = line[1].split() if line else []
+    return sorted({*INSTRUCTIONS}.intersection(words))
 
 
 def frequency_governor() -> str | None:
     """Return the kernel's rule for the CPUs' clocks; None if the kernel does not set the clocks (virtual machines)."""
-    return ", ".join(sorted({read_word(path) for path in SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")})) or None
+    governors = {read_word(path) for path in SYS.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(governors)) or None

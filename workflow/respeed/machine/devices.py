@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from respeed.machine.process import Facts, read_word
@@ -32,7 +33,8 @@ POWERCAP = Path("/sys/class/powercap")
 MOST_WATTS = 1000.0
 
 # NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
-_SM, _CORE = 1, 0
+_SM = 1
+_CORE = 0
 # A larger number means that the device has no such reading (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), except for bytes.
 MOST_READ = 1e6
 
@@ -65,11 +67,11 @@ def split_device(device: str) -> tuple[str, int | None]:
     return kind, int(index) if colon else None
 
 
-def too_high(kind: str, index: int, there: int) -> str | None:
-    """Return why device `index` does not exist, if the machine has `there` devices of the kind; None if it exists."""
-    if index < there:
+def too_high(kind: str, index: int, count: int) -> str | None:
+    """Return why device `index` does not exist, if the machine has `count` devices of the kind; None if it exists."""
+    if index < count:
         return None
-    return f"no {NAMES[kind]} device {index}: there {'is' if there == 1 else 'are'} {there}, numbered from 0"
+    return f"no {NAMES[kind]} device {index}: there {'is' if count == 1 else 'are'} {count}, numbered from 0"
 
 
 def missing_device(device: str) -> str | None:
@@ -104,8 +106,8 @@ def clock_reader(device: str, pci: str | None) -> Callable[[], dict[str, float]]
     For a device that NVML does not know, the function returns no readings. A call takes a fraction of a millisecond, so
     the function can be called before and after every block.
     """
-    nvml, found = _find_own(device, pci)
-    return functools.partial(_ask, CLOCK, nvml, found[0]) if found else dict
+    nvml, devices = _find_own(device, pci)
+    return functools.partial(_ask, CLOCK, nvml, devices[0]) if devices else dict
 
 
 def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
@@ -132,11 +134,11 @@ def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
     """
     if split_device(device)[0] != "cuda" or pci is None:
         return None, []
-    nvml, found = _find_devices(pci)
-    return nvml, [gpu for gpu in found if not _is_sliced(nvml, gpu)]
+    nvml, devices = _find_devices(pci)
+    return nvml, [gpu for gpu in devices if not _is_sliced(nvml, gpu)]
 
 
-def _is_sliced(nvml: Any, gpu: Any) -> bool:
+def _is_sliced(nvml: ModuleType, gpu: Any) -> bool:
     """Return whether a board is split into MIG slices."""
     with contextlib.suppress(Exception):  # most boards have no such mode, and old libraries no such function
         return bool(nvml.nvmlDeviceGetMigMode(gpu)[0])
@@ -192,17 +194,17 @@ def energy_counters(device: str, pci: str | None = None) -> Found:
     packages, why_not = cpu_counters()
     if device == "cpu":
         return packages, why_not
-    nvml, found = _find_own(device, pci)
-    if not found:
+    nvml, devices = _find_own(device, pci)
+    if not devices:
         if nvml:
             return [], "a MIG slice: its board counts energy and reports clocks for all slices together"
         return [], f"only {device} devices that NVML knows count their energy"
-    own = EnergyCounter("GPU", functools.partial(_device_joules, nvml, found[0]))
+    counter = EnergyCounter("GPU", functools.partial(_device_joules, nvml, devices[0]))
     try:
-        own.read()
+        counter.read()
     except Exception as error:
         return [], f"NVML reports no energy of this device ({error})"
-    return [own, *packages], ""
+    return [counter, *packages], ""
 
 
 def cpu_counters() -> Found:
@@ -226,5 +228,5 @@ def _joules(path: Path) -> float:
     return int(path.read_text(encoding="ascii")) * 1e-6
 
 
-def _device_joules(nvml: Any, device: Any) -> float:
+def _device_joules(nvml: ModuleType, device: Any) -> float:
     return float(nvml.nvmlDeviceGetTotalEnergyConsumption(device)) * 1e-3

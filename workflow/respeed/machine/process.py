@@ -88,14 +88,21 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of a process on `threads` threads: some variables of `parent`, and those that we set."""
-    kept = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
-    return kept | dict.fromkeys(THREADS, str(threads)) | FIXED | (ON_ONE_THREAD if threads == 1 else {})
+    environment = {key: parent[key] for key in parent if key in NAMED | INHERITED or key.startswith(PREFIXES)}
+    environment |= dict.fromkeys(THREADS, str(threads))
+    environment |= FIXED
+    if threads == 1:
+        environment |= ON_ONE_THREAD
+    return environment
 
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that a record lists, sorted by name; preloaded libraries appear without their folders."""
-    listed = sorted(environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD})
-    return {key: re.sub(r"[^:]*/", "", environment[key]) if key in PRELOADED else environment[key] for key in listed}
+    names = environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD}
+    listed = {name: environment[name] for name in sorted(names)}
+    for name in PRELOADED & names:
+        listed[name] = re.sub(r"[^:]*/", "", listed[name])
+    return listed
 
 
 def bind(cpus: Collection[int]) -> None:
@@ -144,8 +151,11 @@ def memory_free() -> float:
     These are the bytes that the process already holds, which the next case may use, and those still free in the system
     or in the control group, whichever are fewer.
     """
-    available, left = psutil.virtual_memory().available, memory_left()
-    return float(psutil.Process().memory_info().rss + (available if left is None else min(available, left)))
+    free: float = psutil.virtual_memory().available
+    allowed = memory_left()
+    if allowed is not None:
+        free = min(free, allowed)
+    return float(psutil.Process().memory_info().rss + free)
 
 
 def _read_groups(read: Callable[[Path], float]) -> list[float]:
@@ -155,15 +165,16 @@ def _read_groups(read: Callable[[Path], float]) -> list[float]:
     group appears as the root; elsewhere (systemd, Slurm) the group lies deeper.
     """
     group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
-    found = []
+    limits = []
     for folder in (group, *group.parents):
         with contextlib.suppress(OSError, ValueError, KeyError):
-            found.append(read(folder))
-    return found
+            limits.append(read(folder))
+    return limits
 
 
 def _counter(path: Path, key: str) -> int:
-    return int(dict(line.split(maxsplit=1) for line in path.read_text().splitlines())[key])
+    counters = dict(line.split(maxsplit=1) for line in path.read_text().splitlines())
+    return int(counters[key])
 
 
 def private_stdout() -> TextIO:
@@ -244,19 +255,15 @@ def lock_path() -> Path:
     return private_folder() / f"measures-{platform.node()}.lock"
 
 
-def say_on_screen(text: str) -> None:
-    """Print a line on standard error at once."""
-    print(text, file=sys.stderr, flush=True)
-
-
 @contextlib.contextmanager
-def machine_lock(wait_seconds: float | None = None, say: Callable[[str], None] = say_on_screen) -> Iterator[Held]:
+def machine_lock(wait_seconds: float | None, say: Callable[[str], None]) -> Iterator[Held]:
     """Hold the lock of measurements within this context, and yield the lock's file descriptors.
 
     If another measurement holds the lock, report this once by `say` and wait, without limit or for `wait_seconds`; then
     raise UserError. If the lock file cannot be used, report this by `say` and continue without a lock.
     """
-    held, is_said = Held(), False
+    held = Held()
+    is_said = False
     deadline = math.inf if wait_seconds is None else time.monotonic() + wait_seconds
     try:
         path = lock_path()

@@ -26,25 +26,26 @@ def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
     The first word is the program, relative to `folder` if the word contains a /, else searched on the PATH. Other files
     are the words that begin with {paper}/, which means `folder`.
     """
-    found: dict[str, Path | None] = {}
+    files: dict[str, Path | None] = {}
     for word in command:
-        is_program, place = not found, folder / word.replace("{paper}", ".", 1)
+        is_program = not files
         if is_program and "/" not in word:
             on_path = shutil.which(word)
-            found[word] = Path(on_path) if on_path else None
+            files[word] = Path(on_path) if on_path else None
         elif is_program or word.startswith("{paper}/"):
-            found[word] = place if os.path.exists(place) else None  # a name may be too long for its `exists`
-    return found
+            path = folder / word.replace("{paper}", ".", 1)
+            files[word] = path if os.path.exists(path) else None  # a name may be too long for its `exists`
+    return files
 
 
 def checksums(command: Sequence[str], folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each readable file that a command names, by the word of the command."""
-    found = {}
+    sums = {}
     for word, path in files_of(command, folder).items():
         with contextlib.suppress(OSError):
             if path and path.is_file():
-                found[word] = checksum_of(path)
-    return found
+                sums[word] = checksum_of(path)
+    return sums
 
 
 def checksum_of(path: Path) -> str:
@@ -61,23 +62,28 @@ def _checksum(path: Path, *written: int) -> str:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of respeed, Python, and the packages that a measured time depends on."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in ("respeed", "numpy", "scipy", "numba", "torch"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def blas_libraries() -> list[Facts]:
     """Return all loaded BLAS and OpenMP libraries; in `file`, the folder distinguishes NumPy's BLAS from SciPy's."""
     keys = ("user_api", "internal_api", "version", "architecture", "threading_layer", "num_threads")
-    return [{"file": library_name(one["filepath"]), **{key: one.get(key) for key in keys}} for one in threadpool_info()]
+    libraries = []
+    for info in threadpool_info():
+        facts = {"file": library_name(info["filepath"])}
+        libraries.append(facts | {key: info.get(key) for key in keys})
+    return libraries
 
 
 def library_name(path: str) -> str:
     """Return a library's file name without folders, which may name a user; only a wheel's own, numpy.libs/, is kept."""
-    *_, folder, name = ("", *PurePath(path).parts)
-    return f"{folder}/{name}" if folder.endswith(".libs") else name
+    file = PurePath(path)
+    folder = file.parent.name
+    return f"{folder}/{file.name}" if folder.endswith(".libs") else file.name
 
 
 def library_label(name: str) -> str:
@@ -98,14 +104,14 @@ def scipy_library() -> str:
     for name in (*LIBRARIES, "flexiblas"):
         if name in built_with:
             return name
-    for found in _controllers():
-        return str(found.internal_api)
+    for library in _controllers():
+        return str(library.internal_api)
     return "accelerate" if platform.system() == "Darwin" else "netlib"
 
 
 def controller(library: str) -> LibController | None:
     """Return threadpoolctl's controller of SciPy's BLAS, named `library`; None if threadpoolctl does not find it."""
-    return next((found for found in _controllers() if found.internal_api == library), None)
+    return next((controller for controller in _controllers() if controller.internal_api == library), None)
 
 
 def _controllers() -> list[LibController]:
@@ -116,10 +122,10 @@ def _controllers() -> list[LibController]:
     import scipy
     from scipy.linalg import cython_blas  # noqa: F401  # loads the library
 
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     packages = str(Path(scipy.__file__).resolve().parents[1])
-    ours = [library for library in found if library.filepath.startswith(f"{packages}/scipy")]
-    return ours + [library for library in found if not library.filepath.startswith(packages)]
+    of_scipy = [library for library in libraries if library.filepath.startswith(f"{packages}/scipy")]
+    return of_scipy + [library for library in libraries if not library.filepath.startswith(packages)]
 
 
 def source_commit(root: Path) -> str:
@@ -127,5 +133,6 @@ def source_commit(root: Path) -> str:
     # Without git's locks: if this process was killed now, a lock left behind would keep the user from committing.
     git = ("git", "--no-optional-locks", "-C", str(root))
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
-    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}{'+changes' * bool(changes)}" if commit else "unknown"
+    if not commit:
+        return "unknown"
+    return f"{commit}+changes" if output_of(*git, "status", "--porcelain", "--untracked-files=no") else commit
