@@ -172,7 +172,7 @@ def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]
     missing = [
-        (rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt), row.rounds)
+        (rounds_missing(Estimate.between(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt), row.rounds)
         for row in rows_of(wide)
     ]
     if missing := sorted(one for one in missing if one[0] > 0):

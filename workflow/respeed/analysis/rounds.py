@@ -209,6 +209,7 @@ class Conditions:
             "wall_seconds": result.wall_seconds,
             "library": record.library,
             "threads": start.threads,
+            "threads_ran": max((block.threads_ran or 0 for block in blocks), default=0) or None,
             "status": result.status,
             "reason": result.reason,
             "blocks": len(blocks),
