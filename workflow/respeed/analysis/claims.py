@@ -226,14 +226,15 @@ def find_weakest(measured: Measured) -> Any | None:
 
 def say_doubt(measured: Measured) -> str:
     """Return why numbers say less than they seem to: the weakest row, and the base that is not fair."""
-    doubts = [f"weak: {say_least(row)}" for row in [find_weakest(measured)] if row]
-    return "; ".join(doubts + [f"base not fair: {why}" for why in [_largest_unfair(measured)] if why])
+    weakest, unfair = find_weakest(measured), _largest_unfair(measured)
+    doubts = [weakest and f"weak: {say_least(weakest)}", unfair and f"base not fair: {unfair}"]
+    return "; ".join(filter(None, doubts))
 
 
 def _largest_unfair(measured: Measured) -> str:
     """Return why a base is not fair: that of the largest number that has such a base."""
-    unfair = [case for case in measured if case.unfair]
-    return max(unfair, key=lambda case: case.ratio.value).unfair if unfair else ""
+    largest_first = sorted(measured, key=lambda case: case.ratio.value, reverse=True)
+    return next((case.unfair for case in largest_first if case.unfair), "")
 
 
 def judge_numbers(measured: Measured) -> Verdict:
@@ -309,7 +310,7 @@ def _step(before: Compared, after: Compared) -> str:
 
 
 def judge_crossover(measured: Measured) -> Verdict:
-    """Judge whether the first ratio lies below 1 and the last ratio above 1.
+    """Judge whether the first ratio lies below 1 and the last ratio above 1; this needs all cases.
 
     The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
     """
@@ -329,9 +330,10 @@ def judge_limited(measured: Measured) -> Verdict:
     reached = f"efficiency {_range(list(map(format_whole_share, shares)))}"
     if any(case.ratio.is_below(NEAR_IDEAL * case.stated.ideal) for case in measured):
         return Verdict(REPRODUCED, remark=reached)
-    if all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured):
-        return Verdict(LARGER, remark=f"{reached}: nearly no limit shows")
-    return Verdict(NOT_SETTLED, remark=f"{reached}: {LEFT_OPEN}")
+    is_near = all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured)
+    return Verdict(
+        LARGER if is_near else NOT_SETTLED, remark=f"{reached}: {'nearly no limit shows' if is_near else LEFT_OPEN}"
+    )
 
 
 # The rule of each test.
