@@ -130,6 +130,8 @@ class Cell:
     seconds: float
     case: str = "a"
     expected_seconds: float | None = 1.0
+    is_cpu: bool = True
+    published_seconds: float | None = None
 
 
 @pytest.mark.parametrize(

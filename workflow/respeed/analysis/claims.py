@@ -38,10 +38,20 @@ from respeed.analysis.estimates import (
     rounds_missing,
     what_is_missing,
 )
-from respeed.analysis.pairs import WEAK, Cells, Untimed, choose_rows, say_least, share_of_copy, times_least, why_unfair
+from respeed.analysis.pairs import (
+    WEAK,
+    Cells,
+    Untimed,
+    choose_rows,
+    over_theirs,
+    say_least,
+    share_of_copy,
+    times_least,
+    why_unfair,
+)
 from respeed.analysis.rounds import CellKey
-from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
+from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
+from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
@@ -225,10 +235,16 @@ def find_weakest(measured: Measured) -> Any | None:
 
 
 def say_doubt(measured: Measured) -> str:
-    """Return why numbers say less than they seem to: the weakest row, and the base that is not fair."""
-    weakest, unfair = find_weakest(measured), _largest_unfair(measured)
-    doubts = [weakest and f"weak: {say_least(weakest)}", unfair and f"base not fair: {unfair}"]
-    return "; ".join(filter(None, doubts))
+    """Return why numbers say less than they seem to: the weakest row, and a base that is not fair or slow."""
+    doubts = []
+    if weakest := find_weakest(measured):
+        doubts.append(f"weak: {say_least(weakest)}")
+    if unfair := _largest_unfair(measured):
+        doubts.append(f"base not fair: {unfair}")
+    slowest = max((base for _, base in _pairs(measured)), key=over_theirs, default=None)
+    if slowest and over_theirs(slowest) > 1:
+        doubts.append(f"slower than the paper's CPU: {slowest.label} at {slowest.case}")
+    return "; ".join(doubts)
 
 
 def _largest_unfair(measured: Measured) -> str:
@@ -478,9 +494,11 @@ def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
             least = NEAR_COPY if claim.test == "memory" else 1.0
             stated.append(Stated(*place, published=least, ideal=ideal))
         elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
-            text = _printed(claim, paper, case, published)
+            text = published_text(paper, claim.experiment, case, claim.row, claim.over)
+            slow = paper.fastest(claim.experiment, case, claim.over)
+            across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            stated.append(Stated(*place, published, text, rounding))
+            stated.append(Stated(*place, published, f"{text} ({across})" if across else text, rounding))
     return stated
 
 
@@ -541,19 +559,6 @@ def average(mean: Stated, kind: str | None, parts: Mapping[str, Answers]) -> Com
     return Compared(mean, ratio, rounds, tuple(_pairs(measured)), _largest_unfair(measured))
 
 
-def _printed(claim: Claim, paper: Paper, case: str, value: float) -> str:
-    """Return a claim's number: the printed speedup if it is over the same row, else computed; with "~" if inferred."""
-    printed = paper.printed_speedup(claim.experiment, case, claim.row)
-    slow = paper.fastest(claim.experiment, case, claim.over)
-    fastest = paper.fastest(claim.experiment, case, paper.cpu_rows)
-    text = f"{printed.text}x" if printed and slow == fastest else format_speedup(value)
-    fast = paper.printed(claim.experiment, case, claim.row)
-    if fast and fast.text.startswith(INFERRED):
-        text = INFERRED + text
-    across = across_precisions(paper.rows[claim.row].precision, [slow.precision]) if slow else ""
-    return f"{text} ({across})" if across else text
-
-
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
     """Describe a paper's results on a machine in two texts: claims by verdict, and how many cells are settled.
 
@@ -561,6 +566,8 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     """
     asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
     asked = asked[~asked["status"].isin(["not-run", DUE]) & ~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
+    # A case that two tables show is one measurement.
+    asked = asked[asked["seconds"].isna() | ~asked.duplicated(["profile", "algorithm", "seconds"])]
     rounds = asked.loc[asked["seconds"] > 0, "rounds"]
     if rounds.empty:
         return "Nothing of this paper has been measured on this machine yet.", ""
@@ -568,10 +575,12 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     counts = claims.loc[whole, "verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     settled = (asked["status"] == "settled").sum()
+    without = asked["seconds_low"].isna().sum()
+    unknown = f", {without} without an interval" * bool(without)
     fewest, most = rounds.min(), rounds.max()
     span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
     return (
         f"Claims: {verdicts}." if verdicts else "",
-        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better; "
-        f"{span} each.",
+        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
+        f"{unknown}; {span} each.",
     )

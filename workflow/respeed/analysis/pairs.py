@@ -121,6 +121,11 @@ def say_least(cell: Any) -> str:
     return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
 
 
+def over_theirs(base: Any) -> float:
+    """Return a CPU cell's seconds divided by those of the paper's CPU; 0 if it is no CPU, or the paper has none."""
+    return float(base.seconds / base.published_seconds) if base.is_cpu and base.published_seconds else 0.0
+
+
 def why_unfair(row: Any, base: Any, cells: Sequence[Any]) -> str:
     """Return why a speedup of a row over a base says more of the base than of the row; empty if the base is fair.
 

@@ -36,7 +36,8 @@ from respeed.analysis.estimates import (
     widen,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.model import Experiment, Paper, Papers
+from respeed.model import INFERRED, Experiment, Paper, Papers
+from respeed.text import format_speedup
 
 CASE = ["paper", "experiment", "case"]
 COLUMN = ["machine", *CASE]
@@ -274,6 +275,18 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     printed = paper.printed_speedup(experiment, case, row)
     from_numbers = paper.speedup(experiment, case, row, over)
     return from_numbers or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
+
+
+def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
+    """Return the paper's own speedup as text: printed if it is over the same row, else computed; with "~" if inferred.
+
+    The text is empty if there is no such speedup.
+    """
+    printed, number = paper.printed_speedup(experiment, case, row), paper.printed(experiment, case, row)
+    bases = [paper.fastest(experiment, case, rows) for rows in (over or paper.cpu_rows, paper.cpu_rows)]
+    value = published_speedup(paper, experiment, case, row, over)
+    text = f"{printed.text}x" if printed and bases[0] == bases[1] else format_speedup(value)
+    return INFERRED + text if text and number and number.text.startswith(INFERRED) else text
 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:

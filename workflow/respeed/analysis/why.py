@@ -36,7 +36,7 @@ import pandas as pd
 from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.columns import Fields, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.speedups import Samples
+from respeed.analysis.speedups import Samples, published_text
 from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -96,8 +96,7 @@ def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells,
     gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
     same_work = not experiment.algorithms
     if gpu and cpu:
-        printed = paper.printed_speedup(experiment.name, case, gpu.name)
-        text = printed.text if printed else ""
+        text = published_text(paper, experiment.name, case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
         yield compare("theirs", gpu, cpu, speedup, work, same_work=same_work) | {"printed": text}
     for _, group in groupby(cells, attrgetter("machine")):  # cells are in the order of machines

@@ -19,7 +19,7 @@ from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW, say_tensor_cores
 from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL, key_of
-from respeed.analysis.speedups import CASE, Samples, published_speedup
+from respeed.analysis.speedups import CASE, Samples, published_text
 from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
 from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
@@ -169,9 +169,7 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
                 continue
             base = paper.fastest(experiment.name, case, paper.cpu_rows)
             across = across_precisions(row.precision, [base.precision] if base else [])
-            ratio = paper.printed_speedup(experiment.name, case, row.name)
-            made = published_speedup(paper, experiment.name, case, row.name)
-            if text := f"{ratio.text}x" if ratio else format_speedup(made):
+            if text := published_text(paper, experiment.name, case, row.name):
                 over = f"Speedup over fastest CPU ({', '.join(filter(None, [label, across]))})"
                 yield PAPER, "theirs speedup", over, row.name, "", case, Value(text), ""
 
@@ -404,7 +402,7 @@ def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
 
 def _from_low_to_high(row: Any) -> Value:
     """Return the speedup of a row of why.csv; ours has its interval from low to high in small type."""
-    text = f"{row.printed}x" if row.printed else format_speedup(row.speedup)
+    text = row.printed or format_speedup(row.speedup)
     if row.machine == PAPER:
         return Value(text)
     return Value(text, format_span([row.speedup_low, row.speedup_high]) if row.speedup_low else NO_INTERVAL)
@@ -512,7 +510,7 @@ def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
 
 def _speedup(row: Any) -> Value:
     if row.machine == PAPER:
-        return Value(f"{row.printed}x" if row.printed else format_speedup(row.speedup))
+        return Value(row.printed or format_speedup(row.speedup))
     return measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x")
 
 
