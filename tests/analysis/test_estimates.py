@@ -131,6 +131,8 @@ def test_what_is_missing_counts_rounds() -> None:
     assert what_is_missing(Estimate(1.0), 1, ["no memory"]) == "1 clean round; an interval needs 3; no memory"
     assert what_is_missing(Estimate(1.0, 0.05), 6) == ""
     assert what_is_missing(Estimate(1.0, np.log(1.2)), 6) == "about 18 more rounds for an interval of ±10 %"
+    with_error = what_is_missing(Estimate(1.0, np.log(1.2)), 6, error=0.03)
+    assert with_error == "about 30 more rounds for an interval of ±10 %"
 
 
 def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:

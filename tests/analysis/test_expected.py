@@ -65,11 +65,13 @@ SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
         # A dozen calls may take 50 µs, and not a millisecond.
         (noisy(0.0001, flops=1e8, traffic_bytes=1e5), "torch-1", "short steps: the work of one needs 10.0 µs"),
         (noisy(0.001, flops=1e8, traffic_bytes=1e5), "torch-1", "no record tells why"),
-        # One thread of four explains four times the bound, and not thirteen.
-        (noisy(0.4, flops=1e12, threads=4, threads_ran=1, **ALL), "torch-all", "threads: 1 of 4 ran"),
-        (noisy(1.4, flops=1e12, threads=4, threads_ran=1, **ALL), "torch-all", "no record tells why"),
+        # Two threads of four explain twice the time, and not three times.
+        (noisy(0.5, flops=1e12, threads=4, threads_ran=2, **ALL), "torch-all", "threads: 2 of 4 ran"),
+        (noisy(0.9, flops=1e12, threads=4, threads_ran=2, **ALL), "torch-all", "no record tells why"),
         (noisy(0.31, flops=1e12, blocks=[{}, {"device": [{}, SLOW_CLOCK]}], **GPU), "gpu",
          "clock: 50% of its highest, power cap"),
+        (noisy(0.61, flops=1e12, blocks=[{}, {"device": [{}, SLOW_CLOCK]}], threads_ran=None, **GPU), "gpu",
+         "no record tells why"),
     ],
 )  # fmt: skip
 def test_a_cell_is_named_below_its_bound_or_above_three_of_it_with_the_likeliest_reason(

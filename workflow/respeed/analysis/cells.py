@@ -53,7 +53,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
                           over all rounds: the numbers of timed and discarded blocks, and the largest error
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
-    causes, slowed        why blocks were discarded, and what made steps slow in the last round that was slow; or empty
+    causes, slowed        why blocks were discarded, and the low clock of the last round that had one; or empty
     """
     cells: dict[CellKey, list[Any]] = defaultdict(list)
     for row in rows_of(rounds):
@@ -95,7 +95,7 @@ def _judge_cell(rounds: Sequence[Any]) -> Fields:
         "discarded": sum(row.discarded for row in rounds),
         "error": max((row.error for row in rounds if row.error is not None), default=math.nan),
         "causes": causes,
-        "slowed": _last(rounds, "slowed", ""),
+        "slowed": _last(rounds, "slowed", None),
         **_judge_energy(rounds),
     }
     # One wrong result is enough: a program that is right most of the time is not right. A round that could not run, say

@@ -98,9 +98,8 @@ def explain(cell: Any) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
     The reason is empty if the time is as expected, or if there is no bound or no interval. A slow cell has only a
-    reason that brings it within three times its bound, but for a low clock. Neighbours are none: they are not in the
-    time. Convolutions are never called too fast; other cells that compute faster than a plain matrix product have no
-    time at all.
+    reason that brings it within three times its bound. Neighbours are none: they are not in the time. Convolutions are
+    never called too fast; other cells that compute faster than a plain matrix product have no time at all.
     """
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):
@@ -112,8 +111,9 @@ def explain(cell: Any) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    if cell.slowed:
-        return str(cell.slowed)
+    share, low_clock = cell.slowed or (1.0, "")
+    if cell.seconds_low * share <= SLOW * bound:
+        return str(low_clock)
     step = bound / cell.steps
     if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
