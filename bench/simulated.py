@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.stats import trim_mean
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.claims import Compared, judge_claim
+from respeed.analysis.claims import Compared, Stated, judge_claim
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each
 from respeed.analysis.rounds import CellKey, read_rounds
@@ -358,13 +358,14 @@ def simulate_claim(
     draw, found = np.random.default_rng(1), Counter[str]()
     claim = Claim("it", "It is.", test, "table", "gpu")
     for _ in range(machines):
-        shared, compared = draw.normal(0, noise, (2, rounds)), []
+        shared, answers = draw.normal(0, noise, (2, rounds)), dict[Stated, Compared]()
         for place, level in enumerate(levels):
             row, base = np.exp(shared + draw.normal(np.log([[level], [1.0]]), noise, (2, rounds)))
-            here, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
+            ratio, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
             told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
-            compared.append(Compared(str(place), str(place), here=here, rounds=rounds, **told))
-        found[judge_claim(claim, compared)[0]] += 1
+            stated = Stated(str(place), str(place), **told | ({"text": "x"} if "published" in told else {}))
+            answers[stated] = Compared(stated, ratio, rounds)
+        found[judge_claim(claim, answers).kind] += 1
     return found
 
 

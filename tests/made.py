@@ -68,7 +68,7 @@ def make_lines(
     is_timed = facts.get("status", "measured") == "measured"
     block = {
         "sample_steps": 1, "sample_seconds": [*seconds], "probe_seconds": [0.004 * probe] * 2,
-        "run_delay_seconds": 0.0, "threads_ran": 1, "minor_faults": 0, "quota_seconds": 0.0,
+        "run_delay_seconds": 0.0, "threads_ran": facts.get("threads", 1), "minor_faults": 0, "quota_seconds": 0.0,
         "throttled_seconds": None, "part_seconds": [], "joules": {}, "device": [],
     } | own["block"]  # fmt: skip
     row = {

@@ -12,6 +12,7 @@ from respeed.inputs.papers import load_papers
 from respeed.model import Claim
 from tests.derived import ALL, GPU, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
 
+RATES = {"ceilings": {"flops_per_second": 1e13, "bytes_per_second": 1e10}}
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")
 PRINTED = (12.8756, 16.2337, 68.0131, 72.6425)
 PRINTED_BY_CORES = (563 / 497, 3638 / 2987, 172803 / 93586, 223741 / 125381)
@@ -22,12 +23,15 @@ SECOND_CORE = {"row": "multi-cpu", "over": ("single-cpu",), "threads": 2}
 
 
 def rows(*measured: tuple[Iterable[float], dict[str, Any]]) -> Records:
-    """Of each row seven rounds, with so many seconds a step in each of the paper's four columns."""
+    """Of each row seven rounds, with so many hundredths of a second a step in each of the paper's four columns.
+
+    No rate of the rows is known.
+    """
     return [
         record
         for seconds, row in measured
         for case, time in zip(COLUMNS, seconds, strict=False)
-        for record in noisy(time, case=case, **{"package": "PyTorch"} | row)
+        for record in noisy(time / 100, case=case, **{"package": "PyTorch", "ceilings": {}} | row)
     ]
 
 
@@ -49,7 +53,26 @@ def like_the_paper(*factors: float) -> Records:
           "published_low": pytest.approx(12.8756, rel=1e-4), "published_high": pytest.approx(72.6425, rel=1e-4)}),
         (GPU_OVER_CPU, like_the_paper(2, 2, 1, 0.5),
          {"verdict": "trend not reproduced", "cases": "larger larger reproduced smaller"}),
-        (GPU_OVER_CPU | {"test": "growth"}, like_the_paper(2, 2, 2, 2), {"verdict": "weakly reproduced"}),
+        (GPU_OVER_CPU | {"test": "growth"}, like_the_paper(2, 2, 2, 2), {"verdict": "reproduced"}),
+        (GPU_OVER_CPU | {"test": "growth"}, rows(CPU, ([1 / printed for printed in PRINTED], GPU | RATES)),
+         {"verdict": "weakly reproduced", "doubt": "weak: PyTorch, GPU at 576x1024: 7.8 times the least it needs"}),
+        # A base that is not fair: weak, on fewer cores than its row has, or slower than another row on one core.
+        (GPU_OVER_CPU, rows(([1.0] * 4, BOTH | RATES), ([0.01] * 4, GPU)),
+         {"verdict": "not fair here", "reason": "else larger",
+          "doubt": "base not fair: label of torch-all at 576x1024: 100 times the least it needs"}),
+        (GPU_OVER_CPU, rows(([1.0] * 4, BOTH | {"threads_ran": 1}), ([1 / printed for printed in PRINTED], GPU)),
+         {"verdict": "not fair here", "reason": "else reproduced",
+          "doubt": "base not fair: label of torch-all ran on 1 of 2 cores",
+          "cases": "not fair here not fair here not fair here not fair here"}),
+        (GPU_OVER_CPU | {"over": ("single-cpu",)}, rows(CPU, ([2.0] * 4, ONE), ([0.01] * 4, GPU)),
+         {"verdict": "not fair here",
+          "doubt": "base not fair: label of torch-all is 2.00x as fast as PyTorch, one core"}),
+        # A CPU that is slower than the paper's is not unfair.
+        (GPU_OVER_CPU, rows(([50.0] * 4, BOTH), ([50 / printed for printed in PRINTED], GPU)),
+         {"verdict": "reproduced", "doubt": "slower than the paper's CPU: label of torch-all at 576x1024"}),
+        # Cores are compared with cores.
+        (SECOND_CORE, rows(([1.0] * 4, ONE), ([1 / p for p in PRINTED_BY_CORES], BOTH)),
+         {"verdict": "reproduced", "doubt": ""}),
         # Of several rows in single precision the fastest.
         (GPU_OVER_CPU,
          [*like_the_paper(1, 1, 1, 1), *rows(
@@ -105,10 +128,12 @@ def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> No
         *({"claim": "rbm-speedup"} | other for other in ({"case": "1"}, {"machine": "hut"}, {"paper": "other"})),
     ]
     wide = seven([0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
-    for records, rounds in ((wide, "7 rounds"), (wide[:6], "6 to 7 rounds")):
+    for records, rounds in (
+        (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 without an interval; 2 to 7 rounds"),
+    ):  # fmt: skip
         claimed, known = count_results("box", PAPER, frames_of([*seven(0.1), *records]).cells, claims_frame(*claims))
         assert claimed == "Claims: 1 reproduced, 2 larger."
-        assert known == f"1 of 2 cells (a case on one row) are known to ±10 % or better; {rounds} each."
+        assert known == f"1 of 2 cells (a case on one row) are known to ±10 % or better{rounds} each."
     disturbed = frames_of(seven(0.1, run_delay_seconds=1.0)).cells
     assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
 
@@ -126,7 +151,7 @@ def like_lee(*, without: str = "", **times: float) -> Records:
             one | {"profile": f"{one['profile']}{wide}", "precision": table.precision or "fp32"} for one in (GPU, ALL)
         )
         printed = LEE["lee2010"].speedup(name, case.name, row["profile"], LEE["lee2010"].cpu_rows) or 0.0
-        records += noisy(1.0, case=case, **base)
+        records += noisy(1.0, case=case, ceilings={}, **base)
         if name != without:
             records += noisy(1 / (printed * times.get(name, 1.0)), case=case, **row)
     return records

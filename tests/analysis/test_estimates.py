@@ -1,7 +1,5 @@
 """Intervals: laws, SciPy's own tests beside them, and what they need."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +8,7 @@ from scipy.stats import ttest_1samp, ttest_ind
 
 from respeed.analysis.estimates import (
     CELL_LEVEL,
+    DEVICE_SPREAD,
     RATIO_LEVEL,
     SESSION_SPREAD,
     Doubt,
@@ -29,13 +28,14 @@ from respeed.analysis.estimates import (
 NOISE = np.random.default_rng(1).normal(0, 0.02, 400)
 
 
-@given(st.floats(0.01, 100), st.floats(0, 0.5), st.floats(0, 0.5), st.floats(0.01, 100))
+@given(st.floats(0.01, 100), st.floats(0, 0.5), st.floats(0.01, 100))
 def test_an_interval_stays_around_its_number_whichever_way_it_is_turned(
-    value: float, below: float, above: float, number: float
+    value: float, half: float, number: float
 ) -> None:
-    found = Estimate(value, value * (1 - below), value * (1 + above))
+    found = Estimate(value, half)
     for turned in (found.over(number), found.times(number), found.over(1).over(1)):
         assert turned.low * (1 - 1e-12) <= turned.value <= turned.high * (1 + 1e-12)
+    assert Estimate.between(value, found.low, found.high).half == pytest.approx(half, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [3, 7])
@@ -79,10 +79,12 @@ def test_rows_of_different_sessions_are_less_sure_by_what_sessions_differ_by() -
     rounds = np.exp(NOISE[:6] / 20)
     same, _ = estimate_ratio({1: rounds}, {1: rounds})
     other, together = estimate_ratio({1: rounds}, {2: rounds})
+    devices, _ = estimate_ratio({1: rounds}, {2: rounds}, spreads=(DEVICE_SPREAD, DEVICE_SPREAD))
     assert not together
     assert same.margin < 0.005
     # Two sessions, 8 degrees of freedom: t of 98 % is 2.90.
     assert other.margin == pytest.approx(np.exp(2.896 * np.sqrt(2) * SESSION_SPREAD) - 1, rel=0.01)
+    assert devices.margin == pytest.approx(np.exp(2.896 * np.sqrt(2) * DEVICE_SPREAD) - 1, rel=0.02)
 
 
 def test_a_cell_of_several_sessions_is_as_unsure_as_these_differ() -> None:
@@ -121,14 +123,16 @@ def test_a_sum_needs_an_interval_for_each_of_its_cells() -> None:
 
 
 def test_the_margin_is_that_of_the_farther_end() -> None:
-    margins = [Estimate(10, *ends).margin for ends in ((9, 10.5), (9.9, 12), (None, None))]
-    assert margins == [pytest.approx(0.1), pytest.approx(0.2), None]
+    margins = [Estimate.between(10, *ends).margin for ends in ((10 / 1.2, 12), (None, None))]
+    assert margins == [pytest.approx(0.2), None]
 
 
 def test_what_is_missing_counts_rounds() -> None:
     assert what_is_missing(Estimate(1.0), 1, ["no memory"]) == "1 clean round; an interval needs 3; no memory"
-    assert what_is_missing(Estimate(1.0, 0.95, 1.05), 6) == ""
-    assert what_is_missing(Estimate(1.0, 0.8, 1.2), 6) == "about 18 more rounds for an interval of ±10 %"
+    assert what_is_missing(Estimate(1.0, 0.05), 6) == ""
+    assert what_is_missing(Estimate(1.0, np.log(1.2)), 6) == "about 18 more rounds for an interval of ±10 %"
+    with_error = what_is_missing(Estimate(1.0, np.log(1.2)), 6, error=0.03)
+    assert with_error == "about 30 more rounds for an interval of ±10 %"
 
 
 def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
@@ -139,7 +143,7 @@ def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
     assert 19 * (1 - levels[-1]) / 2 <= 0.03
 
 
-TWO = [Estimate(2.0, 2.0 / 1.1, 2.0 * 1.1), Estimate(8.0, 8.0 / 1.2, 8.0 * 1.2)]
+TWO = [Estimate(2.0, np.log(1.1)), Estimate(8.0, np.log(1.2))]
 
 
 @pytest.mark.parametrize(
@@ -158,12 +162,12 @@ def test_a_mean_of_ratios_and_its_interval_are_those_of_the_formula(kind: str, v
 
 def test_what_all_ratios_share_does_not_average_out() -> None:
     """Sixteen ratios of ±8 %, of which ±6 % are the quiet probes of the two rows."""
-    ratios = [Estimate(2.0, 2 * np.exp(-0.08), 2 * np.exp(0.08), shared) for shared in [0.06] * 16]
+    ratios = [Estimate(2.0, 0.08, shared) for shared in [0.06] * 16]
     found = estimate_mean(ratios, "geometric")
     own = (0.08**2 - 0.06**2) ** 0.5 / 4
     assert np.log(found.high / 2) == pytest.approx(np.hypot(own, 0.06))
     # Ratios that differ by nothing else have what they share, whatever rounding makes of it.
-    alone = [widen(replace(Estimate(v, v, v), shared=half_of(0.03, 0.98)), 0.03, 0.98) for v in (0.7, 1.9, 3.1, 57.3)]
+    alone = [widen(Estimate(v, 0.0, half_of(0.03, 0.98)), 0.03, 0.98) for v in (0.7, 1.9, 3.1, 57.3)]
     assert np.log(estimate_mean(alone, "geometric").margin + 1) == pytest.approx(half_of(0.03, 0.98))
 
 
@@ -175,6 +179,6 @@ def test_a_quiet_probe_cancels_within_its_row() -> None:
 
 
 def test_an_error_that_rounds_do_not_show_widens_their_interval() -> None:
-    found = widen(Estimate(1.0, np.exp(-0.03), np.exp(0.03)), 0.04 / 1.959964, 0.95)
+    found = widen(Estimate(1.0, 0.03), 0.04 / 1.959964, 0.95)
     assert (found.value, np.log(found.high), np.log(found.low)) == pytest.approx((1.0, 0.05, -0.05))
     assert widen(Estimate(1.0), 0.1, 0.95).low is None

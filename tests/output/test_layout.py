@@ -36,7 +36,7 @@ def notes_of(records: Records, experiment: str = "rbm", **facts: Any) -> list[st
 
 def why_of(records: Records) -> pd.DataFrame:
     made = frames_of(records)
-    return make_why(made.cells, made.samples, made.speedups, PAPERS)
+    return make_why(made.cells, made.samples, PAPERS)
 
 
 def found(records: Records) -> str:
@@ -56,9 +56,18 @@ def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
 
 def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
     of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
-    says = "A speedup compares rounds of one session"
-    assert any(says in text for text in notes_of([*of_cpu, *seven(0.01, **GPU)]))
-    assert not any(says in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
+    says = "Speedups compare means within sessions, seconds are means over all: their ratio is up to 18.8% off."
+    assert any(says == text for text in notes_of([*of_cpu, *seven(0.01, **GPU)]))
+    assert not any(says[:30] in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
+
+
+def test_fp64_over_fp32_is_marked_and_a_faster_fp64_has_its_reason() -> None:
+    wide = GPU | {"profile": "gpu-fp64", "precision": "fp64"}
+    says = "A GPU is faster in fp64 than in fp32 here"
+    for seconds, is_said in ((0.008, True), (0.02, False)):
+        table = table_of([*noisy(0.1), *noisy(0.01, **GPU), *noisy(seconds, **wide)])
+        assert any(label.endswith("fp64 over fp32)") for label in texts_of(table))
+        assert any(note.text.startswith(says) for note in table.notes) == is_said
 
 
 def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() -> None:
@@ -132,8 +141,8 @@ def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> Non
     published = {place: one for place, one in PAPER.published.items() if place[-1] in PAPER.cpu_rows}
     alone = {PAPER.name: replace(PAPER, published=published)}
     records = noisy(0.1, case=case_of("rbm", "576x1024"))
-    made, ratios, _, samples = frames_of(records, alone)
-    shown = shown_of(records, alone, why=make_why(made, samples, ratios, alone))
+    made, _, _, samples = frames_of(records, alone)
+    shown = shown_of(records, alone, why=make_why(made, samples, alone))
     (table,) = layout.lay_out_answers(shown, alone[PAPER.name])
     labels = [*table.frame.index.get_level_values("label")]
     assert labels == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]

@@ -323,7 +323,8 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
     assert claim_verdicts(records[:12])["second-core"] == "not settled"
     assert {turn.again for turn in taken[12:]} == {CLAIM_OPEN}
     assert {wanted.case.name for turn in taken[12:] for wanted, _ in turn.cases} >= {"576x1024"}
-    assert claim_verdicts(records)["second-core"] == "reproduced"
+    # It is decided: what stands in the way is only that these steps are far above what their rates allow.
+    assert claim_verdicts(records)["second-core"] == "not fair here"
 
 
 def test_a_claim_that_needs_more_rounds_is_left_alone() -> None:

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
-from respeed.analysis.cells import NOT_YET, make_cells
+from respeed.analysis.cells import DUE, make_cells
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import rows_of
 from respeed.analysis.compare import compare_rounds, read_side
@@ -257,8 +256,7 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     is_planned = machine == run.machine and not run.nodes
     rounds = run.plan.rounds if is_planned else read_rounds(read_records(run.smoke, machine), run.papers)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
-    waits = np.where(cells["reason"] == NOT_YET, "not_measured", "cannot_run")
-    states = cells["status"].where(cells["status"] != "not-run", waits)
+    states = cells["status"].replace({"not-run": "cannot_run", DUE: "not_measured"})
     is_in = pd.get_dummies(states).reindex(columns=STATES, fill_value=False)
     counts = cells[table].join(is_in).groupby(table, sort=False).sum()
     counts["of"] = counts.sum(axis=1)

@@ -187,7 +187,7 @@ def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     missing = []
     for row in rows_of(judged[(judged["status"] == "wide") & judged["step_low"].notna()]):
-        estimate = Estimate(row.seconds, row.step_low, row.step_high)
+        estimate = Estimate.between(row.seconds, row.step_low, row.step_high)
         missing.append((rounds_missing(estimate, row.rounds, row.doubt), row.rounds))
     missing = sorted((more, rounds) for more, rounds in missing if more > 0)
     if missing:

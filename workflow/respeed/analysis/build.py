@@ -67,13 +67,12 @@ def make_tables(
     rounds = pd.concat(frames, ignore_index=True)
     samples = Samples(rounds)
     cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices, count), samples, papers)
-    speedups = make_speedups(cells, samples, papers)
     found = {
         "rounds": rounds,
         "cells": cells,
-        "speedups": speedups,
+        "speedups": make_speedups(cells, samples, papers),
         "claims": make_claims(cells, samples, papers),
-        "why": make_why(cells, samples, speedups, papers),
+        "why": make_why(cells, samples, papers),
         "machines": compare_machines(cells, samples),
         "facts": make_frame(facts, "facts"),
     }

@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
-from respeed.analysis.estimates import FULL_PRECISION, Doubt, Estimate, estimate_cell, estimate_values, what_is_missing
+from respeed.analysis.estimates import (
+    DEVICE_SPREAD,
+    FULL_PRECISION,
+    SESSION_SPREAD,
+    Doubt,
+    Estimate,
+    estimate_cell,
+    estimate_values,
+    what_is_missing,
+)
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
 from respeed.inputs.consent import why_denied
@@ -22,8 +31,8 @@ from respeed.text import format_share, is_known
 
 # A quiet probe that is known less well settles no number of its row.
 MOST_QUIET_ERROR = 0.05
-# The reason why a cell has no time although it can be measured.
-NOT_YET = "not measured yet"
+# The status of a cell that can be measured and is not measured yet, and the reason why it has no time.
+DUE, NOT_YET = "due", "not measured yet"
 
 
 def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +53,7 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
                           over all rounds: the numbers of timed and discarded blocks, and the largest error
     peak_gflops, bandwidth_gbytes
                           the ceilings of the profile
-    causes, slowed        why blocks were discarded, and what made steps slow in the last round that was slow; or empty
+    causes, slowed        why blocks were discarded, and the low clock of the last round that had one; or empty
     """
     cells: dict[CellKey, list[Any]] = defaultdict(list)
     for row in rows_of(rounds):
@@ -56,8 +65,8 @@ def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
 
 # The columns of `judge_cells` besides the key; a number may be missing.
 COUNTS_AND_WORDS = [
-    "status", "reason", "rounds", "sessions", "threads", "precision", "is_cpu", "blocks", "discarded", "causes",
-    "slowed", "energy_of", "energy_reason",
+    "status", "reason", "rounds", "sessions", "threads", "threads_ran", "precision", "is_cpu", "blocks", "discarded",
+    "causes", "slowed", "energy_of", "energy_reason",
 ]  # fmt: skip
 NUMBERS = [
     "step", "step_low", "step_high", "step_measured", "slowness", "doubt", "peak_share", "flops", "traffic_bytes",
@@ -75,6 +84,7 @@ def _judge_cell(rounds: Sequence[Any]) -> Fields:
         "rounds": len(timed),
         "sessions": len({row.session for row in timed}),
         "threads": rounds[-1].threads,
+        "threads_ran": max((row.threads_ran or 0 for row in rounds), default=0) or None,
         "precision": rounds[-1].precision,
         "is_cpu": rounds[-1].is_cpu,
         "flops": flops,
@@ -85,7 +95,7 @@ def _judge_cell(rounds: Sequence[Any]) -> Fields:
         "discarded": sum(row.discarded for row in rounds),
         "error": max((row.error for row in rounds if row.error is not None), default=math.nan),
         "causes": causes,
-        "slowed": _last(rounds, "slowed", ""),
+        "slowed": _last(rounds, "slowed", None),
         **_judge_energy(rounds),
     }
     # One wrong result is enough: a program that is right most of the time is not right. A round that could not run, say
@@ -138,7 +148,7 @@ def estimate_rounds(timed: Sequence[Any]) -> Estimate:
     sessions: dict[int, list[float]] = defaultdict(list)
     for row in timed:
         sessions[row.session].append(row.step_seconds)
-    return estimate_cell(sessions, error=doubt_of(timed).error)
+    return estimate_cell(sessions, doubt=doubt_of(timed))
 
 
 def doubt_of(timed: Sequence[Any]) -> Doubt:
@@ -149,7 +159,8 @@ def doubt_of(timed: Sequence[Any]) -> Doubt:
     sessions = Counter(row.session for row in timed)
     quiet = {row.session: row.quiet_error * sessions[row.session] for row in timed}
     slope = abs(statistics.fmean(row.slope_error for row in timed))
-    return Doubt(slope, math.hypot(*quiet.values()) / len(timed), (timed[0].machine, timed[0].profile))
+    between = SESSION_SPREAD if timed[0].is_cpu else DEVICE_SPREAD
+    return Doubt(slope, math.hypot(*quiet.values()) / len(timed), (timed[0].machine, timed[0].profile), between)
 
 
 def _judge_energy(rounds: Sequence[Any]) -> Fields:
@@ -189,7 +200,7 @@ def make_cells(
         return make_frame([], "cells")
     judged = judge_cells(rounds).drop(columns=["precision", "is_cpu"])
     cells = asked.merge(judged, how="left", on=CELL)
-    cells["status"] = cells["status"].fillna("not-run")
+    cells["status"] = cells["status"].fillna(cells["why"].map({NOT_YET: DUE})).fillna("not-run")
     cells["reason"] = cells["reason"].fillna(cells["why"])
     cells["gflops"] = cells["flops"] / cells["step"] / 1e9
     for end in ("", "_low", "_high", "_measured"):
@@ -201,7 +212,7 @@ def make_cells(
     cells["cost"] = cells["seconds"] * per_hour / 3600
     cells["currency"] = cells["machine"].map({machine: price.currency for machine, price in known.items()})
     published = pd.DataFrame([_beside(papers[cell.paper], cell) for cell in rows_of(cells)])
-    cells = add_expected(cells.join(published), cells["reason"] == NOT_YET, count)
+    cells = add_expected(cells.join(published), cells["status"] == DUE, count)
     return apply_dtypes(cells, "cells")
 
 

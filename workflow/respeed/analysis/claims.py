@@ -11,185 +11,249 @@ published `row`. Each test has a band in which the ratios must lie:
     growth        the last above the first, and none clearly below an earlier one
     mean          the mean of several claims' ratios within the rounding of the mean of their printed numbers
 
-A growth or a crossover is only weakly reproduced if it rests on a cell far above its bound, as where a GPU waits for
-launches at the smallest size.
-
 A ratio's interval lies inside, above or below its band. If the interval lies only partly in the band, the case is left
 open, whatever the ratio; but a narrow interval (±10 %) that meets a printed number's band counts as inside.
+
+A growth or a crossover is only weakly reproduced if it rests on a cell far above its bound, as where a GPU waits for
+launches at the smallest size. No claim is reproduced, and no number larger, over a base that is not fair.
 """
 
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
+from respeed.analysis.cells import DUE, across_precisions
 from respeed.analysis.columns import Fields, make_frame, rows_of
 from respeed.analysis.estimates import (
-    FULL_PRECISION,
     SETTLED_MARGIN,
     Estimate,
     estimate_mean,
     level_of_each,
-    verdict_of,
+    rounds_missing,
     what_is_missing,
 )
-from respeed.analysis.expected import WEAK
-from respeed.analysis.rounds import CellKey
-from respeed.analysis.speedups import Samples, published_speedup, times_the_work
-from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper, Papers
-from respeed.text import (
-    NO_INTERVAL,
-    counted,
-    format_number,
-    format_share,
-    format_speedup,
-    format_whole_share,
-    join_words,
+from respeed.analysis.pairs import (
+    WEAK,
+    Cells,
+    Untimed,
+    choose_rows,
+    over_theirs,
+    say_least,
+    share_of_copy,
+    times_least,
+    why_unfair,
 )
+from respeed.analysis.rounds import CellKey
+from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
+from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
+from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
 WEAKLY = "weakly reproduced"
 LARGER = "larger"
 SMALLER = "smaller"
 ANOTHER_SHAPE = "trend not reproduced"
+NOT_FAIR = "not fair here"
 NOT_SETTLED = "not settled"
 NOT_TESTABLE = "not testable here"
-VERDICTS = (REPRODUCED, WEAKLY, LARGER, SMALLER, ANOTHER_SHAPE, NOT_SETTLED, NOT_TESTABLE)
+VERDICTS = (REPRODUCED, WEAKLY, LARGER, SMALLER, ANOTHER_SHAPE, NOT_FAIR, NOT_SETTLED, NOT_TESTABLE)
 
-# The reason for a case that has no cells, as in a smoke run.
-NOT_MEASURED = "nothing of the paper's sizes was measured"
+# How a ratio above its band is called, and one below.
+FASTER = ("faster", "slower")
+WORDS = {"faster": FASTER, "crossover": FASTER, "limited": ("faster", "no faster")}
+
 # A program that moves its bytes at this share of a plain copy's rate is bound by memory. The copy reads and writes
 # another number of arrays, and the copy's best time counts: sums of long vectors were seen at 0.84 to 1.2.
 NEAR_COPY = 0.8
 # At this share of the ideal, such as the number of threads, nobody would speak of a limit.
 NEAR_IDEAL = 0.95
-
 # Why a case with a narrow interval is not settled, and why several cases of one printed column are not settled.
 LEFT_OPEN = "its interval leaves it open"
 EITHER = "larger if one was run, smaller if another, and it is not known which"
 
-UNMEASURED = Estimate(math.nan)
-# Rows of the frame of cells.
-Cells = Sequence[Any]
-# A verdict and the reason for it.
-Verdict = tuple[str, str]
-
 
 @dataclass(frozen=True)
-class Compared:
-    """One case of a claim, with its printed number and ours.
+class Stated:
+    """One case of a claim, as the paper states it.
 
-    `words` is the case's heading and `column` its printed column. If the claim names numbers, `published` is the number
-    in that column, `text` the number as text, and `rounding` its relative error; if not, `published` is NaN. `pairs`
-    has our two cells, a row and its base; a mean has several pairs. `here` is the ratio of the two cells, and `rounds`
-    the smaller of their numbers of rounds. Without a ratio, `here` is NaN, `missing` is the reason, and `may_come` is
-    true if a cell is only disturbed or not measured yet. `ideal` is the ratio that a claim about a limit is compared
-    with.
+    `heading` is its name for people, and `column` its printed column. If the claim names numbers, `published` is the
+    number in that column, `text` the number as text, and `rounding` its relative error; if not, `published` is the
+    bound that ratios must exceed. `ideal` is the ratio that a claim about a limit is compared with.
     """
 
     case: str
     column: str = ""
-    words: str = ""
-    published: float = math.nan
+    heading: str = ""
+    published: float = 1.0
     text: str = ""
     rounding: float = 0.0
-    pairs: tuple[tuple[Any, Any], ...] = ()
-    here: Estimate = UNMEASURED
-    rounds: int = 0
-    missing: str = ""
-    may_come: bool = False
     ideal: float = 1.0
 
     @property
     def name(self) -> str:
         """Return the name of the case for people: its heading, if it has one."""
-        return self.words or self.case
+        return self.heading or self.case
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A case with our ratio, whose cells have at least so many `rounds`.
+
+    `pairs` has these cells, each a row and its base; a mean has several pairs. `unfair` says why a base is not fair.
+    """
+
+    stated: Stated
+    ratio: Estimate
+    rounds: int
+    pairs: tuple[tuple[Any, Any], ...] = ()
+    unfair: str = ""
 
     @property
-    def is_measured(self) -> bool:
-        """Return whether both sides have a time."""
-        return not math.isnan(self.here.value)
+    def name(self) -> str:
+        """Return the name of the case for people."""
+        return self.stated.name
 
     @property
     def open(self) -> str:
         """Return what the interval lacks to be settled; empty if it is settled."""
-        return what_is_missing(self.here, self.rounds)
+        return what_is_missing(self.ratio, self.rounds)
 
+    @property
     def place(self) -> str:
-        """Return where the interval lies: inside, above or below the printed number with its rounding, or open.
+        """Return where the interval lies: above or below the published number with its rounding, inside, or open.
 
-        An interval that meets the printed number is inside only if it is narrow: a wide interval meets any number.
+        An interval that meets a printed number is inside only if it is narrow: a wide interval meets any number. A
+        bound has no inside.
         """
-        if self.here.is_above(self.published * (1 + self.rounding)):
+        published, rounding = self.stated.published, self.stated.rounding
+        if self.ratio.is_above(published * (1 + rounding)):
             return "above"
-        if self.here.is_below(self.published * (1 - self.rounding)):
+        if self.ratio.is_below(published * (1 - rounding)):
             return "below"
-        return "open" if self.open else "inside"
+        return "open" if self.open or not self.stated.text else "inside"
 
 
-# All cases of a claim, or those that were measured.
-Cases = Sequence[Compared]
+# The measured cases of a claim; and all of its cases, each with our ratio or the reason why there is none.
+Measured = Sequence[Compared]
+Answers = Mapping[Stated, Compared | Untimed]
+CROSSINGS = {
+    ("below", "above"): REPRODUCED,
+    ("above", "above"): LARGER,
+    ("below", "below"): SMALLER,
+    ("above", "below"): ANOTHER_SHAPE,
+}
 
 
-def judge_claim(claim: Claim, compared: Cases) -> Verdict:
-    """Judge a claim from all of its cases; the reason names cases without a time."""
-    measured = [case for case in compared if case.is_measured]
-    absent = [case for case in compared if not case.is_measured]
-    if not measured:
-        return _untested(absent), "; ".join(dict.fromkeys(case.missing for case in absent)) or NOT_MEASURED
-    absent_ends = [case for case in (compared[0], compared[-1]) if not case.is_measured]
-    if claim.test == "crossover" and absent_ends:
-        return _untested(absent_ends), _name(absent_ends[0])
-    kind, why = RULES[claim.test](measured)
+class Verdict(NamedTuple):
+    """A verdict, and the names of the cases that it rests on.
+
+    `above` and `below` lie above and below their bands. `lacking` maps cases that are open or absent to the reason.
+    `remark` is a reason of another kind.
+    """
+
+    kind: str
+    above: Names = ()
+    below: Names = ()
+    lacking: Mapping[str, str] = {}
+    remark: str = ""
+
+    def say(self, test: str, cases: int) -> str:
+        """Return the reason for the verdict on a claim of so many cases; what holds for all of them names none."""
+        words = WORDS.get(test, (LARGER, SMALLER))
+        sides = zip(words, (self.above, self.below), strict=True)
+        places = [f"{word} at {join_words([*names])}" for word, names in sides if 0 < len(names) < cases]
+        return "; ".join(filter(None, [", ".join(places), self.remark, by_reason(self.lacking, cases)]))
+
+
+def by_reason(reasons: Mapping[str, str], number: int) -> str:
+    """Return each reason once, after the names that have it, unless these are all of that `number`."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, reason in reasons.items():
+        names[reason].append(name)
+    texts = [reason if len(having) == number else f"{join_words(having)}: {reason}" for reason, having in names.items()]
+    return "; ".join(texts)
+
+
+def split_answers(answers: Answers) -> tuple[list[Compared], dict[Stated, Untimed]]:
+    """Return the cases that have a ratio, and those that have none."""
+    absent = {stated: answer for stated, answer in answers.items() if isinstance(answer, Untimed)}
+    return [answer for answer in answers.values() if isinstance(answer, Compared)], absent
+
+
+def judge_claim(claim: Claim, answers: Answers) -> Verdict:
+    """Judge a claim from all of its cases."""
+    measured, absent = split_answers(answers)
+    if not measured or (absent and claim.test == "crossover"):
+        return _untested(absent)
+    verdict = RULES[claim.test](measured)
     if claim.test == "each":  # if several cases share one printed column, one reproduced case is enough
-        answered = {case.column for case in measured if case.place() == "inside"}
-        absent = [case for case in absent if case.column not in answered]
+        answered = {case.stated.column for case in measured if case.place == "inside"}
+        absent = {stated: untimed for stated, untimed in absent.items() if stated.column not in answered}
     # A case without a time may yet make the claim fail.
-    if kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(case.may_come for case in absent):
-        kind, why = NOT_SETTLED, ""
-    if kind == REPRODUCED and claim.test in ("growth", "crossover") and find_weakest(measured):
-        kind = WEAKLY
-    return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
+    if verdict.kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(untimed.is_due for untimed in absent.values()):
+        verdict = Verdict(NOT_SETTLED)
+    verdict = _question(verdict, measured)
+    if verdict.kind == REPRODUCED and claim.test in ("growth", "crossover") and find_weakest(measured):
+        verdict = verdict._replace(kind=WEAKLY)
+    return verdict._replace(lacking={**verdict.lacking, **_untested(absent).lacking})
 
 
-def find_weakest(measured: Cases) -> Any | None:
-    """Return the cell that is farthest above its bound; None if no cell is weak."""
-    cells = itertools.chain.from_iterable(_pairs(measured))
-    weak = [cell for cell in cells if cell.expected_seconds and cell.seconds > WEAK * cell.expected_seconds]
-    return max(weak, key=_times_bound, default=None)
-
-
-def _times_bound(cell: Any) -> float:
-    return float(cell.seconds / cell.expected_seconds)
-
-
-def _name_weakest(measured: Cases) -> str:
-    cell = find_weakest(measured)
-    if cell is None:
-        return ""
-    return f"{cell.label} at {cell.case}: {format_number(_times_bound(cell), 2)} times the least it needs"
-
-
-def judge_case(claim: Claim, case: Compared) -> Verdict:
+def judge_case(claim: Claim, stated: Stated, answer: Compared | Untimed) -> Verdict:
     """Judge one case of a claim by itself."""
-    if not case.is_measured:
-        return _untested([case]), case.missing
+    if isinstance(answer, Untimed):
+        return _untested({stated: answer})
     if claim.test == "crossover":
-        verdict, _ = verdict_of(case.here)
-        return (f"{verdict} here", "") if verdict in ("faster", "slower") else (NOT_SETTLED, case.open or "near 1")
+        kind = {"above": "faster here", "below": "slower here"}.get(answer.place, NOT_SETTLED)
+        return Verdict(kind, lacking=_why_open([answer]))
     # One case cannot grow: it is judged by its printed number.
     rule = judge_numbers if claim.test == "growth" else RULES[claim.test]
-    kind, why = rule([case])
-    return kind, why.removeprefix(f"{case.name}: ")
+    return _question(rule([answer]), [answer])
 
 
-def judge_numbers(measured: Cases) -> Verdict:
+def _untested(absent: Mapping[Stated, Untimed]) -> Verdict:
+    kind = NOT_SETTLED if any(untimed.is_due for untimed in absent.values()) else NOT_TESTABLE
+    return Verdict(kind, lacking={stated.name: untimed.reason for stated, untimed in absent.items()})
+
+
+def _question(verdict: Verdict, measured: Measured) -> Verdict:
+    """Return the verdict; if it is good and rests on a base that is not fair, say only that."""
+    if verdict.kind not in (REPRODUCED, LARGER) or not any(case.unfair for case in measured):
+        return verdict
+    return Verdict(NOT_FAIR, remark=f"else {verdict.kind}")
+
+
+def find_weakest(measured: Measured) -> Any | None:
+    """Return the row, not the base, that is farthest above its bound; None if no row is weak."""
+    rows = [row for row, _ in _pairs(measured) if times_least(row) > WEAK]
+    return max(rows, key=times_least, default=None)
+
+
+def say_doubt(measured: Measured) -> str:
+    """Return why numbers say less than they seem to: the weakest row, and a base that is not fair or slow."""
+    doubts = []
+    if weakest := find_weakest(measured):
+        doubts.append(f"weak: {say_least(weakest)}")
+    if unfair := _largest_unfair(measured):
+        doubts.append(f"base not fair: {unfair}")
+    slowest = max((base for _, base in _pairs(measured)), key=over_theirs, default=None)
+    if slowest and over_theirs(slowest) > 1:
+        doubts.append(f"slower than the paper's CPU: {slowest.label} at {slowest.case}")
+    return "; ".join(doubts)
+
+
+def _largest_unfair(measured: Measured) -> str:
+    """Return why a base is not fair: that of the largest number that has such a base."""
+    largest_first = sorted(measured, key=lambda case: case.ratio.value, reverse=True)
+    return next((case.unfair for case in largest_first if case.unfair), "")
+
+
+def judge_numbers(measured: Measured) -> Verdict:
     """Judge a claim that names a number for each case.
 
     If some cases lie above their number and others below, the trend is not reproduced, whatever becomes of open cases.
@@ -197,46 +261,35 @@ def judge_numbers(measured: Cases) -> Verdict:
     """
     columns: dict[str, list[Compared]] = defaultdict(list)
     for case in measured:
-        columns[case.column].append(case)
-    names: dict[str, list[str]] = {"above": [], "below": [], "inside": []}
-    whys: dict[str, str] = {}
+        columns[case.stated.column].append(case)
+    names: dict[str, dict[str, str]] = defaultdict(dict)
     for column, cases in columns.items():
-        name = column if len(cases) > 1 else cases[0].name
-        places = {case.place() for case in cases}
-        if "inside" in places:  # one of several cases that share a printed column is enough
-            names["inside"].append(name)
-        elif "open" in places:
-            whys |= {case.name: case.open for case in cases if case.place() == "open"}
-        elif len(places) > 1:
-            whys |= {case.name: EITHER for case in cases}
-        else:
-            names[places.pop()].append(name)
-    above, below, inside = names.values()
+        places = {case.place: case.open for case in cases}
+        # One of several cases that share a printed column is enough.
+        place = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
+        names[place][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
+    above, below = tuple(names["above"]), tuple(names["below"])
     if above and below:
-        return ANOTHER_SHAPE, f"larger at {join_words(above)}, smaller at {join_words(below)}"
-    if whys:
-        return NOT_SETTLED, _by_reason(whys)
+        return Verdict(ANOTHER_SHAPE, above, below)
+    if names["open"]:
+        return Verdict(NOT_SETTLED, lacking=names["open"])
     if above or below:
         kind = LARGER if above else SMALLER
-        if not inside:
-            return kind, ""
-        agree = "the others agree" if len(inside) > 1 else f"{inside[0]} agrees"
-        return kind, f"at {join_words(above or below)}; {agree}"
-    margin = max(case.here.margin or 0.0 for case in measured)
+        return Verdict(kind, above, below) if names["inside"] else Verdict(kind)
     # Two numbers may lie at opposite ends of their intervals.
-    return REPRODUCED, f"a difference of {format_share(2 * margin)} would show"
+    margin = 2 * max(case.ratio.margin or 0.0 for case in measured)
+    return Verdict(REPRODUCED, remark=f"a difference of {format_share(margin)} would show")
 
 
-def judge_bound(measured: Cases, least: float = 1.0) -> Verdict:
-    """Judge a claim that every ratio lies above `least`: a single case below is enough to refute the claim."""
-    below = [case.name for case in measured if case.here.is_below(least)]
-    if below:
-        return SMALLER, f"slower at {join_words(below)}" if len(measured) > 1 else ""
-    unsure = [case for case in measured if not case.here.is_above(least)]
-    return (NOT_SETTLED, _say_open(unsure)) if unsure else (REPRODUCED, "")
+def judge_bound(measured: Measured) -> Verdict:
+    """Judge a claim that every ratio lies above a bound: a single case below is enough to refute the claim."""
+    if below := _names(measured, "below"):
+        return Verdict(SMALLER, below=below)
+    lacking = _why_open(measured)
+    return Verdict(NOT_SETTLED if lacking else REPRODUCED, lacking=lacking)
 
 
-def judge_growth(measured: Cases) -> Verdict:
+def judge_growth(measured: Measured) -> Verdict:
     """Judge whether a number grows from case to case, as the published one does.
 
     The number grows if the last interval lies above the first, and each case is known to be above the previous case or
@@ -247,66 +300,56 @@ def judge_growth(measured: Cases) -> Verdict:
     """
     first, last = measured[0], measured[-1]
     if first is last:
-        return NOT_SETTLED, f"only {first.name} was measured; growth needs two cases"
-    grows = last.here.is_above(first.here.high)
+        return Verdict(NOT_SETTLED, remark=f"only {first.name} was measured; growth needs two cases")
     for before, after in itertools.combinations(measured, 2):
-        if before.here.is_above(after.here.high) and _falls(before, after):
-            in_all = f"larger at {last.name} than at {first.name}, but " if grows else ""
-            return ANOTHER_SHAPE, f"{in_all}it falls from {before.name} to {after.name}"
-    if not grows and not (first.open or last.open) and last.here.value <= first.here.value * (1 + SETTLED_MARGIN):
-        return ANOTHER_SHAPE, f"no larger at {last.name} than at {first.name}"
-    for before, after in [(first, last), *itertools.pairwise(measured)]:
-        if after.here.is_above(before.here.high):
-            continue
-        if why := before.open or after.open:
-            return NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {why}"
-        if _falls(before, after):
-            return NOT_SETTLED, f"it may fall from {before.name} to {after.name}: the intervals leave it open"
-    return (REPRODUCED, "") if grows else (NOT_SETTLED, f"whether {last.name} lies above {first.name} is left open")
+        if _step(before, after) == "falls":
+            return Verdict(ANOTHER_SHAPE, remark=f"it falls from {before.name} to {after.name}")
+    whole = _step(first, last)
+    if whole == "level" and last.ratio.value <= first.ratio.value * (1 + SETTLED_MARGIN):
+        return Verdict(ANOTHER_SHAPE, remark=f"no larger at {last.name} than at {first.name}")
+    unsure = [(before, after) for before, after in itertools.pairwise(measured) if _step(before, after) == "open"]
+    if whole == "rises" and not unsure:
+        return Verdict(REPRODUCED)
+    before, after = [*unsure, (first, last)][0]
+    why = before.open or after.open or "their intervals leave it open"
+    return Verdict(NOT_SETTLED, remark=f"{before.name} and {after.name} cannot be told apart yet: {why}")
 
 
-def _falls(before: Compared, after: Compared) -> bool:
-    """Return whether a number is more than 10 % below an earlier number."""
-    return after.here.value < before.here.value * (1 - SETTLED_MARGIN)
+def _step(before: Compared, after: Compared) -> str:
+    """Return whether a number rises from a case to a later one, falls (by more than 10 %), stays level, or is open."""
+    if after.ratio.is_above(before.ratio.high):
+        return "rises"
+    falls = after.ratio.value < before.ratio.value * (1 - SETTLED_MARGIN)
+    if before.ratio.is_above(after.ratio.high) and falls:
+        return "falls"
+    return "open" if falls or before.open or after.open else "level"
 
 
-def judge_crossover(measured: Cases) -> Verdict:
-    """Judge whether the first ratio lies below 1 and the last ratio above 1.
+def judge_crossover(measured: Measured) -> Verdict:
+    """Judge whether the first ratio lies below 1 and the last ratio above 1; this needs all cases.
 
     The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
     """
-    first, last = measured[0], measured[-1]
-    faster = [case for case in measured if case.here.is_above(1)]
-    unsure = [case for case in (first, last) if case not in faster and not case.here.is_below(1)]
-    if unsure:
-        return NOT_SETTLED, _say_open(unsure)
-    if first in faster and last in faster:
-        return LARGER, f"faster already at {first.name}"
-    if first in faster:
-        return ANOTHER_SHAPE, f"faster at {first.name}, slower at {last.name}"
-    if last not in faster:
-        return SMALLER, f"slower even at {last.name}"
-    *_, lowest = itertools.takewhile(lambda case: case in faster, reversed(measured))
-    return REPRODUCED, f"faster from {lowest.name} on"
+    ends = [measured[0], measured[-1]]
+    kind = CROSSINGS.get((ends[0].place, ends[1].place), NOT_SETTLED)
+    if kind == NOT_SETTLED:
+        return Verdict(kind, lacking=_why_open(ends))
+    return Verdict(kind, _names(measured, "above"), _names(measured, "below"))
 
 
-def judge_limited(measured: Cases) -> Verdict:
-    """Judge whether each ratio is above 1 and at least one clearly below its ideal; the reason has ratio / ideal."""
-    kind, why = judge_bound(measured)
-    if kind != REPRODUCED:
-        return kind, why.replace("slower", "no faster")
-    shares = sorted(case.here.value / case.ideal for case in measured)
+def judge_limited(measured: Measured) -> Verdict:
+    """Judge whether each ratio is above 1 and at least one clearly below its ideal; the remark has ratio / ideal."""
+    verdict = judge_bound(measured)
+    if verdict.kind != REPRODUCED:
+        return verdict
+    shares = sorted(case.ratio.value / case.stated.ideal for case in measured)
     reached = f"efficiency {_range(list(map(format_whole_share, shares)))}"
-    if any(case.here.is_below(NEAR_IDEAL * case.ideal) for case in measured):
-        return REPRODUCED, reached
-    unsure = [case for case in measured if not case.here.is_above(NEAR_IDEAL * case.ideal)]
-    return (NOT_SETTLED, _say_open(unsure)) if unsure else (LARGER, f"{reached}: nearly no limit shows")
-
-
-def judge_memory(measured: Cases) -> Verdict:
-    """Judge whether a program moves its bytes nearly as fast as a copy; each ratio is a share of the copy's rate."""
-    kind, why = judge_bound(measured, NEAR_COPY)
-    return kind, "something else than the memory limits it" if kind == SMALLER else why
+    if any(case.ratio.is_below(NEAR_IDEAL * case.stated.ideal) for case in measured):
+        return Verdict(REPRODUCED, remark=reached)
+    is_near = all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured)
+    return Verdict(
+        LARGER if is_near else NOT_SETTLED, remark=f"{reached}: {'nearly no limit shows' if is_near else LEFT_OPEN}"
+    )
 
 
 # The rule of each test.
@@ -317,29 +360,18 @@ RULES = {
     "faster": judge_bound,
     "crossover": judge_crossover,
     "limited": judge_limited,
-    "memory": judge_memory,
+    "memory": judge_bound,
 }
 
 
-def _untested(absent: Cases) -> str:
-    return NOT_SETTLED if any(case.may_come for case in absent) else NOT_TESTABLE
+def _names(measured: Measured, place: str) -> Names:
+    """Return the names of the cases that lie in this place."""
+    return tuple(case.name for case in measured if case.place == place)
 
 
-def _name(absent: Compared) -> str:
-    return ": ".join(filter(None, [absent.name, absent.missing]))
-
-
-def _say_open(cases: Cases) -> str:
-    """Return why cases are not settled."""
-    return _by_reason({case.name: case.open or LEFT_OPEN for case in cases})
-
-
-def _by_reason(whys: Mapping[str, str]) -> str:
-    """Return each reason once, after the names of the cases that have this reason."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for name, why in whys.items():
-        names[why].append(name)
-    return "; ".join(f"{join_words(cases)}: {why}" for why, cases in names.items())
+def _why_open(cases: Measured) -> dict[str, str]:
+    """Return why cases are open, by name."""
+    return {case.name: case.open or LEFT_OPEN for case in cases if case.place == "open"}
 
 
 def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
@@ -350,11 +382,12 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.Dat
     the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
     rows = []
-    for machine, paper, claim, compared in _on_machines(cells, samples, papers):
+    for machine, paper, claim, answers in _on_machines(cells, samples, papers):
         facts = {"machine": machine, "paper": paper, "claim": claim.name, "says": claim.says}
-        rows.append({**facts, "case": "", **_row(claim, compared, judge_claim(claim, compared))})
-        for case in compared if len(compared) > 1 else ():
-            rows.append({**facts, "case": case.case, **_row(claim, [case], judge_case(claim, case))})
+        rows.append({**facts, "case": "", **_row(claim, answers, judge_claim(claim, answers))})
+        for stated, answer in answers.items() if len(answers) > 1 else ():
+            row = _row(claim, {stated: answer}, judge_case(claim, stated, answer))
+            rows.append({**facts, "case": stated.case, **row})
     return make_frame(rows, "claims")
 
 
@@ -368,85 +401,68 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> list[t
         and the keys of the cells to measure.
     """
     unsettled = []
-    for *_, claim, compared in _on_machines(cells, samples, papers):
-        measured = [case for case in compared if case.is_measured]
-        if not measured or judge_claim(claim, measured)[0] != NOT_SETTLED:
+    for *_, claim, answers in _on_machines(cells, samples, papers):
+        measured, _ = split_answers(answers)
+        if not measured or judge_claim(claim, {case.stated: case for case in measured}).kind != NOT_SETTLED:
             continue
-        unsure = [case for case in measured if case.open or judge_case(claim, case)[0] == NOT_SETTLED]
-        keys = set()
-        for cell in itertools.chain(*_pairs(unsure)):
+        unsure = [case for case in measured if case.open or judge_case(claim, case.stated, case).kind == NOT_SETTLED]
+        keys: set[CellKey] = set()
+        for cell in itertools.chain.from_iterable(_pairs(unsure)):
             keys.update(samples.keys_of(cell))
-        unsettled.append((max(map(_rounds_needed, unsure), default=math.inf), keys))
+        # At least one more than the case has.
+        needed = [case.rounds + max(1, rounds_missing(case.ratio, case.rounds)) for case in unsure]
+        unsettled.append((max(needed, default=math.inf), keys))
     return unsettled
 
 
-def _rounds_needed(case: Compared) -> float:
-    """Return about how many rounds in all give an interval of ±10 %: at least one more than the case has."""
-    return max(case.rounds + 1, case.rounds * ((case.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
-
-
-def _on_machines(
-    cells: pd.DataFrame, samples: Samples, papers: Papers
-) -> Iterator[tuple[str, str, Claim, list[Compared]]]:
+def _on_machines(cells: pd.DataFrame, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Answers]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    tables: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for cell in rows_of(cells):
-        tables[cell.machine, cell.paper][cell.experiment].append(cell)
-    for machine in cells["machine"].unique():
+    for machine, on_machine in cells.groupby("machine", sort=False):
         for name, paper in papers.items():
+            tables: dict[str, list[Any]] = defaultdict(list)
+            for cell in rows_of(on_machine[on_machine["paper"] == name]):
+                tables[cell.experiment].append(cell)
             for claim in paper.claims.values():
-                yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
+                yield str(machine), name, claim, compare_claim(claim, paper, tables, samples)
 
 
-def _row(claim: Claim, compared: Cases, verdict: Verdict) -> Fields:
+def _row(claim: Claim, answers: Answers, verdict: Verdict) -> Fields:
     """Return the columns of claims.csv for some cases of a claim."""
-    measured = [case for case in compared if case.is_measured]
-    printed = [case.published for case in compared]
-    lows = [case.here.low for case in measured if case.here.low]
-    highs = [case.here.high for case in measured if case.here.high]
-    have_intervals = len(lows) == len(measured)
+    measured, _ = split_answers(answers)
+    printed = [stated.published for stated in answers if stated.text]
+    lows = [case.ratio.low for case in measured if case.ratio.low]
+    highs = [case.ratio.high for case in measured if case.ratio.high]
+    low, high = (min(lows), max(highs)) if measured and len(lows) == len(measured) else (None, None)
     pairs = _pairs(measured)
+    write = format_whole_share if claim.test == "memory" else format_speedup
+    numbers = [_range([write(value) for value in sorted(case.ratio.value for case in measured)])]
+    numbers.append(f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL)
+    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in pairs)
     return {
         "published_low": min(printed, default=None),
         "published_high": max(printed, default=None),
-        "speedup": measured[0].here.value if len(measured) == 1 else None,
-        "speedup_low": min(lows, default=None) if have_intervals else None,
-        "speedup_high": max(highs, default=None) if have_intervals else None,
-        "verdict": verdict[0],
-        "reason": verdict[1],
-        "weakest": _name_weakest(measured),
+        "speedup": measured[0].ratio.value if len(measured) == 1 else None,
+        "speedup_low": low,
+        "speedup_high": high,
+        "doubt": say_doubt(measured),
+        "verdict": verdict.kind,
+        "reason": verdict.say(claim.test, len(answers)),
         "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
         "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
-        "published": say_published(compared),
-        "here": _say_measured(claim, measured) if measured else "",
+        "published": say_published(answers),
+        "here": " ".join([*numbers, *(f"({mark})" for mark in marks if mark)]) if measured else "",
     }
 
 
-def _pairs(cases: Cases) -> list[tuple[Any, Any]]:
+def _pairs(cases: Measured) -> list[tuple[Any, Any]]:
     """Return our rows and their bases in these cases."""
     return list(itertools.chain.from_iterable(case.pairs for case in cases))
 
 
-def say_published(compared: Cases) -> str:
+def say_published(cases: Iterable[Stated]) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
-    texts = {format_speedup(case.published): case.text for case in sorted(compared, key=attrgetter("published"))}
+    texts = {format_speedup(case.published): case.text for case in sorted(cases, key=attrgetter("published"))}
     return _range(list(texts.values()))
-
-
-def _say_measured(claim: Claim, measured: Cases) -> str:
-    """Return the range of our numbers as text, with the interval of one, or the range of the intervals of several."""
-    say = format_whole_share if claim.test == "memory" else format_speedup
-    ends = [(case.here.low, case.here.high) for case in measured if case.here.low and case.here.high]
-    if len(ends) < len(measured):
-        interval = NO_INTERVAL
-    elif len(measured) == 1:
-        interval = f"±{format_share(measured[0].here.margin or 0.0)}"
-    else:
-        lows, highs = zip(*ends, strict=True)
-        interval = f"({say(min(lows))} to {say(max(highs))})"
-    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
-    text = _range([say(value) for value in sorted(case.here.value for case in measured)])
-    return " ".join([text, interval, *(f"({mark})" for mark in marks if mark)])
 
 
 def _range(texts: list[str]) -> str:
@@ -454,27 +470,15 @@ def _range(texts: list[str]) -> str:
     return " to ".join(dict.fromkeys(texts[:1] + texts[-1:]))
 
 
-def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> list[Compared]:
-    """Compare every case of the claim on one machine, given the machine's cells by table.
+def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
+    """Return the cases that a claim is about, as the paper states them.
 
-    For a claim that names numbers (each, growth), only cases with a printed number are compared; for a claim about
-    memory, only the last case. A mean is one case, made of all cases of its claims.
+    For a claim that names numbers (each, growth), these are only cases with a printed number; for a claim about memory,
+    the last case. A mean is one case, the mean over all cases of its claims.
     """
     if claim.of:
-        cases = []
-        for name in claim.of:
-            part = paper.claims[name]
-            title = paper.experiments[part.experiment].title
-            cases += [replace(case, words=title) for case in compare_claim(part, paper, tables, samples)]
-        return [average(claim, cases)]
-    asked = _cases_of(claim, paper)
-    cells = tables.get(claim.experiment, ())
-    level = level_of_each(len(asked))  # a claim that is true is refused in at most 5 % of reports
-    return [_compare_case(claim, paper, case, cells, samples, level) for case in asked]
-
-
-def _cases_of(claim: Claim, paper: Paper) -> list[Compared]:
-    """Return the cases that a claim is about, with their printed numbers, if the claim names numbers."""
+        parts = itertools.chain.from_iterable(state_claim(paper.claims[name], paper) for name in claim.of)
+        return [_state_mean(claim, list(parts))]
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
     words = experiment.column_words()
@@ -482,149 +486,77 @@ def _cases_of(claim: Claim, paper: Paper) -> list[Compared]:
     no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
     names = [case for case in words if case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
-    asked = []
+    stated = []
     for case in names[-1:] if claim.test == "memory" else names:
-        ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
-        compared = Compared(case, experiment.columns.get(case, case), words[case], ideal=ideal)
+        place = case, experiment.columns.get(case, case), words[case]
         if claim.test not in ("each", "growth"):
-            asked.append(compared)
+            ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
+            least = NEAR_COPY if claim.test == "memory" else 1.0
+            stated.append(Stated(*place, published=least, ideal=ideal))
         elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
-            text = _printed(claim, paper, case, published)
+            text = published_text(paper, claim.experiment, case, claim.row, claim.over)
+            slow = paper.fastest(claim.experiment, case, claim.over)
+            across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            asked.append(replace(compared, published=published, text=text, rounding=rounding))
-    return asked
+            stated.append(Stated(*place, published, f"{text} ({across})" if across else text, rounding))
+    return stated
 
 
-@dataclass
-class _Missing(Exception):
-    """A row that a claim needs is missing; it `may_come` if a cell is only disturbed or not measured yet."""
+def _state_mean(claim: Claim, parts: Sequence[Stated]) -> Stated:
+    """Return the mean of printed numbers as one case."""
+    published = estimate_mean([Estimate(case.published) for case in parts], claim.mean).value
+    largest = estimate_mean([Estimate(case.published * (1 + case.rounding)) for case in parts], claim.mean).value
+    return Stated(
+        f"{claim.mean} mean",
+        published=published,
+        text=format_speedup(published),
+        rounding=largest / published - 1,
+    )
 
-    reason: str
-    may_come: bool = False
+
+def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> Answers:
+    """Compare every case of the claim on one machine, given the machine's cells by table."""
+    cases = state_claim(claim, paper)
+    if claim.of:
+        parts: dict[str, Answers] = {}
+        for part in (paper.claims[name] for name in claim.of):
+            parts[paper.experiments[part.experiment].title] = compare_claim(part, paper, tables, samples)
+        return {mean: average(mean, claim.mean, parts) for mean in cases}
+    cells = tables.get(claim.experiment, ())
+    level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
+    return {stated: _compare_case(claim, paper, stated, cells, samples, level) for stated in cases}
 
 
-def _compare_case(claim: Claim, paper: Paper, case: Compared, cells: Cells, samples: Samples, level: float) -> Compared:
-    """Return the case with our two rows and their ratio, or with the reason why a row is missing."""
+def _compare_case(
+    claim: Claim, paper: Paper, stated: Stated, cells: Cells, samples: Samples, level: float
+) -> Compared | Untimed:
+    """Return the case with the ratio of our two rows, or the reason why a row is missing."""
     try:
-        row, base = _choose_rows(claim, paper, case.case, cells)
-        ratio = _share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
-    except _Missing as why:
-        return replace(case, missing=why.reason, may_come=why.may_come)
+        row, base = choose_rows(claim, paper, stated.case, cells)
+        ratio = share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
+    except Untimed as why:
+        return why
     if claim.over_case:
         ratio = ratio.times(times_the_work(base, row))
-    return replace(case, pairs=((row, base),), here=ratio, rounds=min(row.rounds, base.rounds))
+    return Compared(stated, ratio, min(row.rounds, base.rounds), ((row, base),), why_unfair(row, base, cells))
 
 
-def average(claim: Claim, cases: Cases) -> Compared:
-    """Return as one case the mean over all cases of several claims; `words` of a case is the title of its table.
+def average(mean: Stated, kind: str | None, parts: Mapping[str, Answers]) -> Compared | Untimed:
+    """Return the mean over all cases of several claims, by the titles of their tables.
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
-    printed = [Estimate(case.published) for case in cases]
-    largest = [Estimate(case.published * (1 + case.rounding)) for case in cases]
-    published = estimate_mean(printed, claim.mean).value
-    rounding = estimate_mean(largest, claim.mean).value / published - 1
-    mean = Compared(f"{claim.mean} mean", "", "", published, format_speedup(published), rounding)
-    absent = {case.words: case for case in cases if not case.is_measured}
-    if absent:
-        whys = {title: case.missing for title, case in absent.items()}
-        is_of_all = absent.keys() == {case.words for case in cases}
-        why = "; ".join(dict.fromkeys(whys.values())) if is_of_all else _by_reason(whys)
-        return replace(mean, missing=why, may_come=all(case.may_come for case in absent.values()))
-    ratio = estimate_mean([case.here for case in cases], claim.mean)
-    return replace(mean, pairs=tuple(_pairs(cases)), here=ratio, rounds=min(case.rounds for case in cases))
-
-
-def _share_of_copy(row: Any) -> Estimate:
-    """Return the bytes per second that a cell moves, divided by the bytes per second of a copy on the same row."""
-    if not (row.bandwidth_gbytes and row.traffic_bytes):
-        raise _Missing("no copy was timed")
-    share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
-    return Estimate(row.seconds, row.seconds_low, row.seconds_high).over(share)
-
-
-def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
-    """Return our fastest row for the claim's `row` in a case, and its base.
-
-    If the claim has an `over_case`, the base is the same row in that case; if it has `over`, our fastest row for
-    `over`; otherwise, the row itself.
-
-    Only our rows that are compared with the published row count. They run the published row's algorithm, in the
-    published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
-    so that the claim is about cores and not about libraries.
-    """
-    in_case = [cell for cell in cells if cell.case == case]
-    if not in_case:
-        raise _Missing(NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, in_case)
-    if claim.over_case:
-        return _choose_over_case(claim.over_case, fast, cells)
-    if not claim.over:
-        return fast[0], fast[0]
-    slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
-    if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
-        other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
-        raise _Missing(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
-    for row, base in itertools.product(fast, slow):
-        if not row.is_cpu or row.package == base.package:
-            return row, base
-    raise _Missing(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
-
-
-def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, Any]:
-    """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
-
-    The label of a row names the algorithm.
-    """
-    bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
-    untimed = None
-    for row in fast:
-        base = bases.get((row.profile, row.label))
-        if base and base.seconds:
-            return row, base
-        untimed = untimed or base
-    if untimed is None:
-        raise _Missing(f"{over_case} does not run on the same row")
-    raise _Missing(f"{over_case}: {untimed.reason}", _may_come(untimed))
-
-
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
-    """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
-    answering = [cell for cell in cells if is_beside(paper, cell, names)]
-    precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
-    alike = [cell for cell in answering if cell.precision in precisions]
-    full = [cell for cell in answering if cell.precision == FULL_PRECISION]
-    timed = [cell for cell in alike if cell.seconds] or [cell for cell in full if cell.seconds]
-    if not timed:
-        untimed = full or alike
-        if not untimed:
-            raise _Missing(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
-        absent = next(filter(_may_come, untimed), untimed[-1])
-        raise _Missing(absent.reason, _may_come(absent))
-    fitting = [cell for cell in timed if threads in (None, cell.threads)]
-    if not fitting:
-        counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
-        text = f"no row of {threads} threads was measured, only of {counts}"
-        raise _Missing(f"{text}; add a hardware profile with threads: {threads}")
-    return sorted(fitting, key=attrgetter("seconds"))
-
-
-def _may_come(cell: Any) -> bool:
-    """Return whether the cell has no time only because it was disturbed or is not measured yet."""
-    return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
-
-
-def _printed(claim: Claim, paper: Paper, case: str, value: float) -> str:
-    """Return a claim's number: the printed speedup if it is over the same row, else computed; with "~" if inferred."""
-    printed = paper.printed_speedup(claim.experiment, case, claim.row)
-    slow = paper.fastest(claim.experiment, case, claim.over)
-    fastest = paper.fastest(claim.experiment, case, paper.cpu_rows)
-    text = f"{printed.text}x" if printed and slow == fastest else format_speedup(value)
-    fast = paper.printed(claim.experiment, case, claim.row)
-    if fast and fast.text.startswith(INFERRED):
-        text = INFERRED + text
-    across = across_precisions(paper.rows[claim.row].precision, [slow.precision]) if slow else ""
-    return f"{text} ({across})" if across else text
+    lacking, is_due, measured = dict[str, str](), True, list[Compared]()
+    for title, answers in parts.items():
+        timed, absent = split_answers(answers)
+        measured += timed
+        for untimed in absent.values():
+            lacking[title] = untimed.reason
+            is_due &= untimed.is_due
+    if lacking:
+        return Untimed(by_reason(lacking, len(parts)), is_due)
+    ratio, rounds = estimate_mean([case.ratio for case in measured], kind), min(case.rounds for case in measured)
+    return Compared(mean, ratio, rounds, tuple(_pairs(measured)), _largest_unfair(measured))
 
 
 def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
@@ -632,8 +564,10 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
 
     The second text is empty if no cell has a time.
     """
-    asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
-    asked = asked[~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
+    asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
+    asked = asked[~asked["status"].isin(["not-run", DUE]) & ~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
+    # A case that two tables show is one measurement.
+    asked = asked[asked["seconds"].isna() | ~asked.duplicated(["profile", "algorithm", "seconds"])]
     rounds = asked.loc[asked["seconds"] > 0, "rounds"]
     if rounds.empty:
         return "Nothing of this paper has been measured on this machine yet.", ""
@@ -641,10 +575,12 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     counts = claims.loc[whole, "verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     settled = (asked["status"] == "settled").sum()
+    without = asked["seconds_low"].isna().sum()
+    unknown = f", {without} without an interval" * bool(without)
     fewest, most = rounds.min(), rounds.max()
     span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
     return (
         f"Claims: {verdicts}." if verdicts else "",
-        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better; "
-        f"{span} each.",
+        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
+        f"{unknown}; {span} each.",
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import make_cells
+from respeed.analysis.cells import DUE, make_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
 from respeed.analysis.rounds import key_of, read_rounds
@@ -77,7 +77,7 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
         raise UserError("compare: A and B have records in common; name two sessions, days or commits")
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
     cells = make_cells(rounds, papers, {}, {})
-    ran = cells[cells["status"] != "not-run"]
+    ran = cells[~cells["status"].isin(["not-run", DUE])]
     in_a, in_b = ({key_of(cell)[1:]: cell for cell in rows_of(ran[ran["machine"] == side])} for side in "ab")
     samples, is_one = Samples(rounds), {*a["source"]} == {*b["source"]}
     return {

@@ -17,7 +17,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -39,10 +39,14 @@ SETTLED_MARGIN = 0.1
 FULL_PRECISION = "fp32"
 # A row that takes more than this many times the fastest row's time is no rival for the first place: noise is smaller.
 RIVAL = 1.5
-# The prior for the spread of a machine's speed between sessions, as a standard deviation of logarithms: pairs of runs
-# on one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each run (the root of the mean square,
+# The prior for the spread of a CPU's speed between sessions, as a standard deviation of logarithms: pairs of runs on
+# one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each run (the root of the mean square,
 # divided by the root of 2). The prior has these degrees of freedom; measured sessions add theirs.
 SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
+# The same for an accelerator, which no guest of its host slows. In two sessions of an H200 (docs/h200), four RBMs
+# differ by 0.11, 0.26, 0.42 and 0.55 %, which is 0.26 % for each session, and below 0.63 % with a confidence of 95 %
+# (chi squared). But that is one card within an hour.
+DEVICE_SPREAD = 0.01
 
 # The seconds of a cell's step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
@@ -52,22 +56,35 @@ Rounds = Mapping[str, Mapping[Any, float]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; `low` and `high` are None if there are too few rounds.
+    """A number with its interval.
 
-    `shared` is the part of the interval's half-width (of logarithms) that all ratios of the same two rows have.
+    `half` is the half-width of the interval of its logarithm, None if there are too few rounds; `shared` is the part of
+    it that all ratios of the same two rows have.
     """
 
     value: float
-    low: float | None = None
-    high: float | None = None
+    half: float | None = None
     shared: float = 0.0
+
+    @classmethod
+    def between(cls, value: float, low: float | None, high: float | None) -> Self:
+        """Return a number of a table with its interval."""
+        return cls(value, math.log(high / low) / 2 if low and high else None)
+
+    @property
+    def low(self) -> float | None:
+        """Return the lower end of the interval; None without an interval."""
+        return None if self.half is None else self.value * math.exp(-self.half)
+
+    @property
+    def high(self) -> float | None:
+        """Return the upper end of the interval; None without an interval."""
+        return None if self.half is None else self.value * math.exp(self.half)
 
     @property
     def margin(self) -> float | None:
         """Return the larger distance of an end from `value`, divided by `value`; None without an interval."""
-        if self.low is None or self.high is None:
-            return None
-        return max(self.high / self.value - 1, 1 - self.low / self.value)
+        return None if self.half is None else math.expm1(self.half)
 
     def is_above(self, bound: float | None) -> bool:
         """Return whether the whole interval lies above `bound`."""
@@ -77,15 +94,13 @@ class Estimate:
         """Return whether the whole interval lies below `bound`."""
         return self.high is not None and self.high < bound
 
-    def times(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> Self:
         """Return the estimate times `factor`, which is known exactly."""
-        low, high = (end and factor * end for end in (self.low, self.high))
-        return Estimate(factor * self.value, low, high, self.shared)
+        return replace(self, value=factor * self.value)
 
-    def over(self, number: float) -> "Estimate":
+    def over(self, number: float) -> Self:
         """Return `number`, which is known exactly, divided by the estimate."""
-        low, high = (end and number / end for end in (self.high, self.low))
-        return Estimate(number / self.value, low, high, self.shared)
+        return replace(self, value=number / self.value)
 
     def columns(self, name: str) -> dict[str, float | None]:
         """Return the three columns of a table: <name>, <name>_low and <name>_high."""
@@ -96,12 +111,13 @@ class Doubt(NamedTuple):
     """Errors that the spread of rounds does not show, as standard deviations of logarithms.
 
     `slope` is of how a cell's steps feel neighbours, `quiet` of its row's quiet probe, which all cells of the `row`
-    share.
+    share. `between` is the prior for the spread of its device's speed between sessions.
     """
 
     slope: float = 0.0
     quiet: float = 0.0
     row: Any = None
+    between: float = SESSION_SPREAD
 
     def over(self, base: "Doubt") -> float:
         """Return the standard deviation of a ratio of two cells."""
@@ -117,6 +133,10 @@ class Doubt(NamedTuple):
         return math.hypot(self.slope, self.quiet)
 
 
+# No other error than the spread of rounds and, on a CPU, of sessions.
+CERTAIN = Doubt()
+
+
 class _Mean(NamedTuple):
     """A mean of logarithms, its variance, and the variance's degrees of freedom; NaN if there are too few rounds."""
 
@@ -125,14 +145,14 @@ class _Mean(NamedTuple):
     freedom: float
 
 
-def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, error: float = 0.0) -> Estimate:
+def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, doubt: Doubt = CERTAIN) -> Estimate:
     """Estimate the seconds of a cell from its rounds in all sessions.
 
     Parameters
     ----------
     sessions : the seconds of each round, by session
     level : confidence of the interval
-    error : the standard deviation of what the rounds do not show (`Doubt`)
+    doubt : the errors that the rounds do not show
 
     Returns
     -------
@@ -141,7 +161,8 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, error: float = 
         interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
     rounds = [np.log(seconds) for seconds in sessions.values()]
-    return widen(_interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level)), error, level)
+    estimate = _interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level, [doubt.between]))
+    return widen(estimate, doubt.error, level)
 
 
 def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
@@ -150,7 +171,12 @@ def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LE
 
 
 def estimate_ratio(
-    base: Sessions, row: Sessions, level: float = RATIO_LEVEL, *, one_machine: bool = True
+    base: Sessions,
+    row: Sessions,
+    level: float = RATIO_LEVEL,
+    *,
+    one_machine: bool = True,
+    spreads: tuple[float, float] = (SESSION_SPREAD, SESSION_SPREAD),
 ) -> tuple[Estimate, bool]:
     """Estimate the seconds of `base` divided by the seconds of `row`.
 
@@ -163,6 +189,7 @@ def estimate_ratio(
     base, row : the seconds of each round, by session
     level : confidence of the interval
     one_machine : whether `base` and `row` are of one machine; two machines share no session
+    spreads : the priors for the spread between sessions, of `base` and `row`
 
     Returns
     -------
@@ -175,10 +202,10 @@ def estimate_ratio(
     m, n = map(_sizes, sides)
     weights = [m * n / (m + n)] * 2 if shared else [m, n]
     difference = _difference(*map(_pool, sides, weights))
-    between = 0.0 if shared else _between(sides, level)
+    between = 0.0 if shared else _between(sides, level, spreads)
     ratio = _interval(difference, level, between)
     if shared and ratio.margin is None and len(base.keys() | row.keys()) > 1:
-        return estimate_ratio(base, row, level, one_machine=False)
+        return estimate_ratio(base, row, level, one_machine=False, spreads=spreads)
     return ratio, bool(shared)
 
 
@@ -237,18 +264,18 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
         mean, weights = float(np.exp(np.log(v).mean())), np.full(len(v), 1 / len(v))
     else:
         mean, weights = float(v.mean()), v / v.sum()
-    if any(ratio.low is None for ratio in values):
+    halves = [ratio.half for ratio in values if ratio.half is not None]
+    if len(halves) < len(values):
         return Estimate(mean)
-    lows, highs = np.array([(ratio.low, ratio.high) for ratio in values], dtype=float).T
     shared = np.array([ratio.shared for ratio in values])
-    own = np.sqrt(np.maximum(0.0, (np.log(highs / lows) / 2) ** 2 - shared**2))  # rounding may leave a little below 0
-    half = math.hypot(float(np.linalg.norm(weights * own)), float(weights @ shared))
-    return Estimate(mean, mean * math.exp(-half), mean * math.exp(half))
+    own = np.sqrt(np.maximum(0.0, np.array(halves) ** 2 - shared**2))  # rounding may leave a little below 0
+    return Estimate(mean, math.hypot(float(np.linalg.norm(weights * own)), float(weights @ shared)))
 
 
-def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float) -> Estimate:
-    """Widen the interval of an estimate by the spread between the sessions of these cells."""
-    return _widen(estimate, _between([[np.log(seconds) for seconds in cell.values()] for cell in cells], level))
+def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float, spreads: Sequence[float]) -> Estimate:
+    """Widen the interval of an estimate by the spread between the sessions of these cells, given their priors."""
+    logs = [[np.log(seconds) for seconds in cell.values()] for cell in cells]
+    return _widen(estimate, _between(logs, level, spreads))
 
 
 def widen(estimate: Estimate, error: float, level: float) -> Estimate:
@@ -262,10 +289,7 @@ def half_of(error: float, level: float) -> float:
 
 
 def _widen(estimate: Estimate, half: float) -> Estimate:
-    if estimate.low is None or estimate.high is None or not half:
-        return estimate
-    low, high = (math.hypot(math.log(end / estimate.value), half) for end in (estimate.low, estimate.high))
-    return replace(estimate, low=estimate.value * math.exp(-low), high=estimate.value * math.exp(high))
+    return estimate if estimate.half is None else replace(estimate, half=math.hypot(estimate.half, half))
 
 
 def what_is_missing(
@@ -363,16 +387,19 @@ def _add_variances(means: Sequence[_Mean]) -> tuple[float, float]:
     return variance, variance**2 / squares if squares else min(mean.freedom for mean in means)
 
 
-def _between(cells: Sequence[Sequence[np.ndarray]], level: float) -> float:
-    """Return the half-width due to the spread between sessions, 0 for one session; a cell is a list of sessions."""
+def _between(cells: Sequence[Sequence[np.ndarray]], level: float, spreads: Sequence[float]) -> float:
+    """Return the half-width due to the spread between sessions, 0 for one session; a cell is a list of sessions.
+
+    Spreads are pooled in units of their priors, `spreads`, one for each cell.
+    """
     if sum(map(len, cells)) == 1:
         return 0.0
-    squares, freedom, share = SESSION_FREEDOM * SESSION_SPREAD**2, SESSION_FREEDOM, 0.0
-    for sessions in cells:
+    squares, freedom, share = float(SESSION_FREEDOM), SESSION_FREEDOM, 0.0
+    for sessions, spread in zip(cells, spreads, strict=True):
         means, sizes = np.array([logs.mean() for logs in sessions]), _sizes(sessions)
-        squares += len(means) * float(means.var())
+        squares += len(means) * float(means.var()) / spread**2
         freedom += len(means) - 1
-        share += float((sizes**2).sum() / sizes.sum() ** 2)
+        share += spread**2 * float((sizes**2).sum() / sizes.sum() ** 2)
     return _half_width(share * squares / freedom, freedom, level)
 
 
@@ -385,8 +412,7 @@ def _interval(mean: _Mean, level: float, between: float) -> Estimate:
     value = math.exp(mean.mean)
     if math.isnan(mean.variance):
         return Estimate(value)
-    half = math.hypot(_half_width(mean.variance, mean.freedom, level), between)
-    return Estimate(value, math.exp(mean.mean - half), math.exp(mean.mean + half))
+    return Estimate(value, math.hypot(_half_width(mean.variance, mean.freedom, level), between))
 
 
 def _log_of_sum(groups: Sequence[Rounds]) -> _Mean:

@@ -22,11 +22,10 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import rows_of
-from respeed.analysis.neighbours import SLOWED
-from respeed.analysis.rounds import CELL, CONTROL
+from respeed.analysis.rounds import CONTROL
 from respeed.inputs.registry import workloads
-from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
-from respeed.text import format_share, measured_time
+from respeed.model import Case, number_bytes
+from respeed.text import measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
 # the direct method, and libraries choose Winograd's method or FFTs, which need fewer. Controls have their own test.
@@ -35,11 +34,9 @@ CONVOLUTIONS = ("convnet", "convnet_replicas")
 FREE_OF_PEAK = (*CONVOLUTIONS, CONTROL)
 # A time above this many times its bound gets a reason.
 SLOW = 3.0
-# A cell above this many times its bound is weak: its speedup says more of the program than of the hardware.
-WEAK = 2.0
 # A step with a smaller bound consists of calls, which the bound does not cover.
 LEAST_SECONDS = 1e-6
-# A step has a dozen calls or launches, which take some microseconds each.
+# A step has a dozen calls or launches, which take some microseconds each: as long as this, all together.
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
@@ -93,20 +90,15 @@ def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) ->
     has = pd.Series(map(has_bound, cells["algorithm"], work["flops"]), cells.index, bool)
     bound = bound_seconds(work["flops"], work["traffic_bytes"], rates["peak_gflops"], rates["bandwidth_gbytes"])
     cells = cells.assign(expected_seconds=bound.where(has & (bound >= LEAST_SECONDS * cells["steps"])))
-    cells["by_bytes"] = cells["expected_seconds"] > work["flops"].fillna(0.0) / rates["peak_gflops"] / 1e9
-    single, multi = CPU_ARCHITECTURES
-    cells["on_one_core"] = cells["seconds"].where(cells["architecture"] == single)
-    on_one_core = cells.groupby([*CELL[:-1], "package", "precision"])["on_one_core"].transform("min")
-    cells["on_one_core"] = on_one_core.where(cells["architecture"] == multi)
     return cells.assign(unexpected=[explain(cell) for cell in rows_of(cells)])
 
 
 def explain(cell: Any) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, a low clock
-    comes first, then its size, a comparison with another row, and the row's neighbours. Convolutions are never called
-    too fast; other cells that compute faster than a plain matrix product have no time at all.
+    The reason is empty if the time is as expected, or if there is no bound or no interval. A slow cell has only a
+    reason that brings it within three times its bound. Neighbours are none: they are not in the time. Convolutions are
+    never called too fast; other cells that compute faster than a plain matrix product have no time at all.
     """
     bound = cell.expected_seconds
     if not (bound and cell.seconds and cell.seconds_low):
@@ -118,15 +110,22 @@ def explain(cell: Any) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    if cell.slowed:
-        return str(cell.slowed)
+    share, low_clock = cell.slowed or (1.0, "")
+    if cell.seconds_low * share <= SLOW * bound:
+        return str(low_clock)
     step = bound / cell.steps
-    if step < SHORT_SECONDS:
+    if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
-    if cell.on_one_core and cell.on_one_core <= cell.seconds:
-        return "threads: one core takes no longer"
-    if cell.by_bytes:
-        return f"memory: it moves its bytes at {format_share(bound / cell.seconds)} of a copy's rate"
-    if cell.slowness > SLOWED:
-        return f"neighbours: the reference product ran at {1 / cell.slowness:.2f} of its fastest"
+    ran, threads = cell.threads_ran, cell.threads
+    if ran and cell.seconds_low <= SLOW * bound * threads / ran:
+        return f"threads: {ran:.0f} of {threads:.0f} ran"
     return "no record tells why"
+
+
+def say_tensor_cores(cells: pd.DataFrame) -> str:
+    """Return a remark if a device is faster in fp64 than in fp32 in some case; else nothing."""
+    on_devices = cells[~cells["is_cpu"] & (cells["seconds"] > 0)]
+    fastest = on_devices.groupby(["machine", "case", "precision"])["seconds"].min().unstack()
+    if not {"fp32", "fp64"} <= {*fastest} or (fastest["fp64"] >= fastest["fp32"]).all():
+        return ""
+    return "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."

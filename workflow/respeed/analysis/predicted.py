@@ -10,12 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.claims import compare_claim, say_published
-from respeed.analysis.columns import make_frame
+from respeed.analysis.claims import say_published, state_claim
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, estimate_mean
 from respeed.analysis.expected import UNCOUNTED, Count, Counts, bound_seconds, has_bound
 from respeed.analysis.rounds import every_case
-from respeed.analysis.speedups import Samples
 from respeed.inputs.machines import Datasheet
 from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 
@@ -23,7 +21,6 @@ from respeed.model import CPU_ARCHITECTURES, Claim, Paper
 BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 # GFLOP/s of a matrix product by precision, and GB/s of the memory, for each architecture of published rows.
 Rates = Mapping[str, tuple[Mapping[str, float], float]]
-UNMEASURED = Samples(make_frame([], "rounds"))
 
 
 def rates_of(cpu: Datasheet) -> Rates:
@@ -63,7 +60,7 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
         yield {
             "says": claim.says, "lowest": min(known, default=None), "highest": max(known, default=None),
             "cases": len(known), "all_cases": len(speedups),
-            "published": say_published(compare_claim(claim, paper, {}, UNMEASURED)),
+            "published": say_published(state_claim(claim, paper)),
         }  # fmt: skip
 
 
@@ -76,9 +73,9 @@ def _predict(claim: Claim, paper: Paper, rates: Rates, counts: Counts) -> list[f
         return [estimate_mean([Estimate(speedup) for speedup in speedups], claim.mean).value]
     is_gpu_over_cpu = not paper.rows[claim.row].is_cpu and all(paper.rows[name].is_cpu for name in claim.over)
     speedups = []
-    for compared in compare_claim(claim, paper, {}, UNMEASURED):
+    for stated in state_claim(claim, paper):
         names = claim.row, *claim.over
-        row, *bases = (published_bound(paper, claim.experiment, compared.case, name, rates, counts) for name in names)
+        row, *bases = (published_bound(paper, claim.experiment, stated.case, name, rates, counts) for name in names)
         speedups.append(min((base / row for base in bases if base > 0 and is_gpu_over_cpu), default=math.nan))
     return speedups
 

@@ -209,6 +209,7 @@ class Conditions:
             "wall_seconds": result.wall_seconds,
             "library": record.library,
             "threads": start.threads,
+            "threads_ran": max((block.threads_ran or 0 for block in blocks), default=0) or None,
             "status": result.status,
             "reason": result.reason,
             "blocks": len(blocks),
@@ -277,12 +278,13 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     return is_same and (result.status == "measured" or way.source == latest.source)
 
 
-def low_clock(blocks: Iterable[Block]) -> str:
-    """Return at which share of its highest clock a device ran, and why; empty if that is at least `LOW_CLOCK`."""
+def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
+    """Return at which share of its highest clock a device ran, and that in words; None if it is `LOW_CLOCK` or more."""
     readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
     share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
     whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
-    return f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}" if share < LOW_CLOCK else ""
+    words = f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}"
+    return (share, words) if share < LOW_CLOCK else None
 
 
 def count_causes(causes: Mapping[str, int]) -> str:

@@ -36,7 +36,8 @@ from respeed.analysis.estimates import (
     widen,
 )
 from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.model import Experiment, Paper, Papers
+from respeed.model import INFERRED, Experiment, Paper, Papers
+from respeed.text import format_speedup
 
 CASE = ["paper", "experiment", "case"]
 COLUMN = ["machine", *CASE]
@@ -60,7 +61,7 @@ class Samples:
         self._parts: dict[CellKey, list[Any]] = {}
         self._doubts: dict[CellKey, Doubt] = {}
         timed: dict[CellKey, list[Any]] = defaultdict(list)
-        columns = [*CELL, "session", "started", "step_seconds", "slope_error", "quiet_error"]
+        columns = [*CELL, "is_cpu", "session", "started", "step_seconds", "slope_error", "quiet_error"]
         for row in rows_of(rounds.loc[rounds["step_seconds"].notna(), columns]):
             key = key_of(row)
             timed[key].append(row)
@@ -78,8 +79,8 @@ class Samples:
         if not parts:
             return self._doubts[key_of(cell)]
         doubts, weights = [self.doubt(part) for part in parts], [part.seconds for part in parts]
-        slope, quiet, _ = np.average([(*doubt[:2], 0.0) for doubt in doubts], axis=0, weights=weights)
-        return Doubt(float(slope), float(quiet), doubts[0].row)
+        slope, quiet = np.average([doubt[:2] for doubt in doubts], axis=0, weights=weights)
+        return doubts[0]._replace(slope=float(slope), quiet=float(quiet))
 
     def keys_of(self, cell: Any) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
@@ -93,16 +94,17 @@ class Samples:
         Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
         ratio of two totals is the ratio of their sums.
         """
+        spreads = self.doubt(base).between, self.doubt(cell).between
         if key_of(cell) not in self._parts:
             seconds = self.by_session(base), self.by_session(cell)
             is_one = base.machine == cell.machine if is_one_machine is None else is_one_machine
-            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one)
+            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one, spreads=spreads)
         else:
             over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
             ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
             sessions = self._longest(over), self._longest(parts)
             together = bool(sessions[0].keys() & sessions[1].keys())
-            ratio = ratio if together else add_sessions(ratio, sessions, confidence)
+            ratio = ratio if together else add_sessions(ratio, sessions, confidence, spreads)
         return self._with_doubts(ratio, base, cell, confidence), together
 
     def _with_doubts(self, ratio: Estimate, base: Any, cell: Any, confidence: float) -> Estimate:
@@ -114,8 +116,10 @@ class Samples:
     def total(self, total: CellKey, parts: list[Any]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
-        seconds = add_sessions(estimate_sum([self._by_case(parts)]), [self._longest(parts)], CELL_LEVEL)
-        return widen(seconds, self.doubt(parts[0]._replace(case=total.case)).error, CELL_LEVEL)
+        doubt = self.doubt(parts[0]._replace(case=total.case))
+        in_session = estimate_sum([self._by_case(parts)])
+        seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
+        return widen(seconds, doubt.error, CELL_LEVEL)
 
     def _longest(self, cells: Iterable[Any]) -> Sessions:
         """Return the rounds of the cell that was measured in the most sessions."""
@@ -271,6 +275,18 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     printed = paper.printed_speedup(experiment, case, row)
     from_numbers = paper.speedup(experiment, case, row, over)
     return from_numbers or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
+
+
+def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
+    """Return the paper's own speedup as text: printed if it is over the same row, else computed; with "~" if inferred.
+
+    The text is empty if there is no such speedup.
+    """
+    printed, number = paper.printed_speedup(experiment, case, row), paper.printed(experiment, case, row)
+    bases = [paper.fastest(experiment, case, rows) for rows in (over or paper.cpu_rows, paper.cpu_rows)]
+    value = published_speedup(paper, experiment, case, row, over)
+    text = f"{printed.text}x" if printed and bases[0] == bases[1] else format_speedup(value)
+    return INFERRED + text if text and number and number.text.startswith(INFERRED) else text
 
 
 def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:

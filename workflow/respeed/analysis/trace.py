@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.build import Tables
-from respeed.analysis.cells import NOT_YET, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import CELL, INSIDE, key_of
 from respeed.errors import UserError, nearest
@@ -65,7 +65,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     smoke : bool
         Whether the rounds are of tiny cases.
     """
-    if (cell.status == "not-run" and cell.reason != NOT_YET) or is_imported(cell.machine, smoke):
+    if cell.status == "not-run" or is_imported(cell.machine, smoke):
         return ""
     case = "" if cell.case == experiment.total_case else cell.case
     program = f"/{cell.algorithm}" if case and experiment.algorithms else ""

@@ -1,6 +1,7 @@
 """The factors of a speedup.
 
-why.csv has speedups, the paper's and ours, each as the product of the factors that apply:
+why.csv has, of each case with printed numbers, the paper's speedup and the one of ours that says most, each as the
+product of the factors that apply:
 
     t(base) / t(row) = peaks * algorithm * shares * rest
 
@@ -11,6 +12,9 @@ why.csv has speedups, the paper's and ours, each as the product of the factors t
                share that the base reached
     rest       if row and base do different arithmetic: all else
 
+Ours is an accelerator here over a CPU here. Beside it stands the fastest row here, an accelerator if there is one, over
+the paper's accelerator; or, if the paper has none, the fastest CPU row here over the paper's.
+
 The speedup has an interval if our rounds give one; the factors are point estimates, and the last factor is the speedup
 divided by the others. A speedup over a row of the same machine is estimated from rounds of shared sessions, so that
 `shares` may differ slightly from the ratio of the two shares. If the paper's CPU rows and accelerator rows run
@@ -20,8 +24,9 @@ time of the paper's algorithm divided by the time of ours, both on our row; `res
 language and precision.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -29,10 +34,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import Fields, make_frame, rows_of
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.rounds import CellKey, key_of
-from respeed.analysis.speedups import Samples
+from respeed.analysis.speedups import Samples, published_text
 from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -43,7 +47,10 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "the paper's GPU"),
     "gpu over their gpu": ("GPU here", "the paper's GPU"),
 }
-NO_WORK = "no FLOP count, so no share of a peak is known"
+
+
+# Rows of the frame of cells that have a time.
+Cells = Sequence[Any]
 
 
 def _fastest(cells: Iterable[Any]) -> Any:
@@ -59,9 +66,10 @@ class _Printed(NamedTuple):
     seconds: float
     peak_gflops: float | None
     precision: str
+    machine: str = PAPER
 
 
-def make_why(cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Papers) -> pd.DataFrame:
+def make_why(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
     measured: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     full = cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]
@@ -69,25 +77,42 @@ def make_why(cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, pape
     peaks = full.groupby(["machine", "is_cpu"])["peak_gflops"].transform("max")
     for cell in rows_of(full.assign(peak_gflops=peaks)):
         measured[cell.paper, cell.experiment, cell.case].append(cell)
-    over_cpu = {key_of(row): row for row in rows_of(speedups)}
     rows: list[Fields] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names() if paper.prints(experiment.name) else ():
-                in_case = measured[paper.name, experiment.name, case]
-                counted = () if experiment.algorithms else in_case  # algorithms do not do the same work
-                work = next((cell.flops for cell in counted if cell.flops), None)
-                traffic = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
-                cpu = _printed(paper, experiment.name, case, paper.cpu_rows, work, traffic)
-                gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
-                compared = [_theirs(paper, experiment, case, gpu, cpu)] if gpu and cpu else []
-                for _, group in groupby(in_case, attrgetter("machine")):  # cells are in the order of machines
-                    on_machine = list(group)
-                    compared += _over_our_cpu(paper, experiment, on_machine, over_cpu, samples)
-                    compared += _over_theirs(experiment, on_machine, cpu, gpu)
-                facts = {"paper": paper.name, "experiment": experiment.name, "case": case, "work": work}
-                rows += [facts | row for row in compared]
-    return break_down(rows)
+                place = {"paper": paper.name, "experiment": experiment.name, "case": case}
+                compared = _compare_case(paper, experiment, case, measured[*place.values()], samples)
+                rows += [place | row for row in compared]
+    return make_frame(rows, "why")
+
+
+def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells, samples: Samples) -> Iterator[Fields]:
+    """Yield the paper's speedup in a case, and those of each machine with its cells."""
+    counted = () if experiment.algorithms else cells  # algorithms do not do the same work
+    work = next((cell.flops for cell in counted if cell.flops), None)
+    traffic = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
+    cpu = _printed(paper, experiment.name, case, paper.cpu_rows, work, traffic)
+    gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
+    same_work = not experiment.algorithms
+    if gpu and cpu:
+        text = published_text(paper, experiment.name, case, gpu.name)
+        speedup = Estimate(cpu.seconds / gpu.seconds)
+        yield compare("theirs", gpu, cpu, speedup, work, same_work=same_work) | {"printed": text}
+    for _, group in groupby(cells, attrgetter("machine")):  # cells are in the order of machines
+        on_machine = list(group)
+        our_cpu = _fastest(cell for cell in on_machine if cell.is_cpu)
+        our_gpu = _fastest(cell for cell in on_machine if not cell.is_cpu)
+        if our_gpu and our_cpu:
+            yield _over_our_cpu(paper, experiment, on_machine, our_gpu, our_cpu, samples, work)
+        row, base = (our_gpu or our_cpu, gpu) if gpu else (our_cpu, cpu)
+        if row and base:
+            sides = "cpu" if row.is_cpu else "gpu", "gpu" if gpu else "cpu"
+            algorithms = experiment.algorithms_in((base.name,))
+            same = [cell for cell in on_machine if cell.profile == row.profile and cell.algorithm in algorithms]
+            algorithm = _fastest(same).seconds / row.seconds if same and row.algorithm not in algorithms else None
+            speedup = Estimate.between(row.seconds, row.seconds_low, row.seconds_high).over(base.seconds)
+            yield compare(" over their ".join(sides), row, base, speedup, work, algorithm, same_work=same_work)
 
 
 def _printed(
@@ -102,23 +127,10 @@ def _printed(
     return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
 
 
-def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu: _Printed) -> Fields:
-    printed = paper.printed_speedup(experiment.name, case, gpu.name)
-    text = printed.text if printed else ""
-    speedup = Estimate(cpu.seconds / gpu.seconds)
-    return compare(PAPER, "theirs", gpu, cpu, speedup, same_work=not experiment.algorithms, printed=text)
-
-
 def _over_our_cpu(
-    paper: Paper, experiment: Experiment, cells: Sequence[Any], over_cpu: Mapping[CellKey, Any], samples: Samples
-) -> Iterator[Fields]:
-    """Yield the speedup of the fastest accelerator row over a CPU row here, if possible with the paper's algorithms."""
-    gpu = _fastest(cell for cell in cells if not cell.is_cpu)
-    if gpu is None:
-        return
-    over = over_cpu[key_of(gpu)]
-    base_key = key_of(gpu)._replace(workload=over.base_algorithm, profile=over.base_profile)
-    base = next((cell for cell in cells if key_of(cell) == base_key), None)
+    paper: Paper, experiment: Experiment, cells: Cells, gpu: Any, base: Any, samples: Samples, work: float | None
+) -> Fields:
+    """Return the speedup of an accelerator row over a CPU row here, if possible with the paper's algorithms."""
     algorithm = None
     slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
@@ -127,66 +139,27 @@ def _over_our_cpu(
         if as_published:
             base = as_published
             algorithm = samples.ratio(base, same[base.profile])[0].value
-    if base:
-        same_work = algorithm is not None or base.algorithm == gpu.algorithm
-        yield compare(gpu.machine, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
-
-
-def _over_theirs(
-    experiment: Experiment, cells: Sequence[Any], cpu: _Printed | None, gpu: _Printed | None
-) -> Iterator[Fields]:
-    """Yield our rows' speedups over the paper's rows; their intervals come from our times alone."""
-    our_cpu = _fastest(cell for cell in cells if cell.is_cpu)
-    our_gpu = _fastest(cell for cell in cells if not cell.is_cpu)
-    for name, cell, base in (
-        ("cpu over their cpu", our_cpu, cpu),
-        ("cpu over their gpu", our_cpu, gpu),
-        ("gpu over their gpu", our_gpu, gpu),
-    ):
-        if cell and base:
-            algorithms = experiment.algorithms_in((base.name,))
-            same = _fastest(other for other in cells if other.profile == cell.profile and other.algorithm in algorithms)
-            algorithm = same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None
-            speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(base.seconds)
-            yield compare(cell.machine, name, cell, base, speedup, algorithm, same_work=not experiment.algorithms)
+    same_work = algorithm is not None or base.algorithm == gpu.algorithm
+    return compare("ours", gpu, base, samples.ratio(base, gpu)[0], work, algorithm, same_work=same_work)
 
 
 def compare(
-    machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
-    *, same_work: bool = True, printed: str = "",
+    comparison: str, row: Any, base: Any, speedup: Estimate, work: float | None, algorithm: float | None = None,
+    *, same_work: bool,
 ) -> Fields:  # fmt: skip
-    """Return a row of why.csv, without its factors, for two cells or published rows.
+    """Break the speedup of one cell or published row over another into factors; NaN is a factor that is not known.
 
-    `algorithm` is the factor between the two algorithms, if they differ; `same_work` is true if row and base otherwise
-    do the same arithmetic.
+    `work` is the FLOP of both, `algorithm` the factor between their algorithms if they differ; `same_work` is true if
+    they otherwise do the same arithmetic.
     """
-    unknown = [side.label for side in (row, base) if not side.peak_gflops]
+    peak, base_peak = row.peak_gflops or math.nan, base.peak_gflops or math.nan
+    flops = (work or math.nan) / 1e9
+    left = speedup.value / (peak / base_peak) / (algorithm or 1.0)
     return {
-        "machine": machine, "comparison": comparison, "algorithm": algorithm, "same_work": same_work,
-        "row": row.label, "seconds": row.seconds, "peak_gflops": row.peak_gflops,
-        "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base.peak_gflops,
-        "precisions": across_precisions(row.precision, [base.precision]), "printed": printed,
-        "reason": f"no peak is known of {' and '.join(unknown)}" if unknown else "",
-    } | speedup.columns("speedup")  # fmt: skip
-
-
-def break_down(compared: list[Fields]) -> pd.DataFrame:
-    """Break every speedup into factors: the table why.csv.
-
-    Besides the fields of `compare`, each row of `compared` has its paper, experiment and case, and `work`, the FLOP of
-    row and base alike.
-    """
-    why = pd.DataFrame(compared)
-    if why.empty:
-        return make_frame([], "why")
-    numbers = ["work", "algorithm", "peak_gflops", "base_peak_gflops"]
-    why[numbers] = why[numbers].astype(float)
-    for side in ("", "base_"):
-        why[f"{side}gflops"] = why["work"] / why[f"{side}seconds"] / 1e9
-        why[f"{side}share"] = why[f"{side}gflops"] / why[f"{side}peak_gflops"]
-    why["peaks"] = why["peak_gflops"] / why["base_peak_gflops"]
-    left = why["speedup"] / why["peaks"] / why["algorithm"].fillna(1.0)
-    why["shares"] = left.where(why["same_work"])
-    why["rest"] = left.mask(why["same_work"])
-    why["reason"] = why["reason"].mask(why["work"].isna() & (why["reason"] == ""), NO_WORK)
-    return apply_dtypes(why, "why")
+        "machine": row.machine, "comparison": comparison, **speedup.columns("speedup"),
+        "peaks": peak / base_peak, "algorithm": algorithm, "shares" if same_work else "rest": left,
+        "row": row.label, "seconds": row.seconds, "peak_gflops": peak, "share": flops / row.seconds / peak,
+        "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base_peak,
+        "base_share": flops / base.seconds / base_peak,
+        "precisions": across_precisions(row.precision, [base.precision]),
+    }  # fmt: skip

@@ -11,15 +11,15 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from respeed.analysis.cells import NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.cells import DUE, NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.claims import NOT_TESTABLE, count_results
 from respeed.analysis.columns import TABLES, rows_of
 from respeed.analysis.controls import count_controls, say_failed
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.expected import SLOW
+from respeed.analysis.expected import SLOW, say_tensor_cores
 from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL, key_of
-from respeed.analysis.speedups import CASE, Samples, published_speedup
+from respeed.analysis.speedups import CASE, Samples, published_text
 from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
 from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
@@ -53,6 +53,8 @@ MUCH_LONGER = 1.2
 DAY = 86400.0
 # How well a fact is known that no paper states and no code of its authors shows.
 DOUBTFUL = ("recalled", "inferred")
+# Where the peaks of a comparison of why.csv come from; those of the other comparisons are of both kinds.
+PEAKS, MIXED = {"theirs": "data sheets", "ours": "measured"}, "measured, data sheet"
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A function that writes a table in one format.
@@ -147,7 +149,7 @@ def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
     columns = f" Columns: {axis}." * bool(axis)
     return (
         f"{unit[0].upper()}{unit[1:]}{better}.{columns} {source or here[0].upper()}{here[not source :]}.{scaled} "
-        "± is a 95 % interval, the larger of its two sides."
+        "± is a 95 % interval (of speedups, 97 %), the larger of its two sides."
     )
 
 
@@ -167,9 +169,7 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
                 continue
             base = paper.fastest(experiment.name, case, paper.cpu_rows)
             across = across_precisions(row.precision, [base.precision] if base else [])
-            ratio = paper.printed_speedup(experiment.name, case, row.name)
-            made = published_speedup(paper, experiment.name, case, row.name)
-            if text := f"{ratio.text}x" if ratio else format_speedup(made):
+            if text := published_text(paper, experiment.name, case, row.name):
                 over = f"Speedup over fastest CPU ({', '.join(filter(None, [label, across]))})"
                 yield PAPER, "theirs speedup", over, row.name, "", case, Value(text), ""
 
@@ -192,7 +192,7 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
     else:
         time = measured_value(*in_unit(cell, experiment.unit))
-    why = cell.reason if cell.status == "not-run" else f"{cell.status}: {cell.reason}"
+    why = cell.reason if cell.status in ("not-run", DUE) else f"{cell.status}: {cell.reason}"
     why = "not known: the work of this program is not counted" if cell.seconds else why
     if cell.seconds and cell.expected_seconds:
         needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
@@ -204,7 +204,9 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
     yield cell.machine, "ours", label, key, cell.precision, cell.case, time, "" if time.text else why
     if cell.seconds and not cell.is_cpu:
         ratio = measured_value(cell.speedup, cell.speedup_low, cell.speedup_high, unit="x")
-        over, why = f"Speedup over fastest CPU ({cell.label})", "" if ratio.text else cell.reason_speedup
+        across = across_precisions(cell.precision, [experiment.precision or FULL_PRECISION])
+        over = f"Speedup over fastest CPU ({', '.join(filter(None, [cell.label, across]))})"
+        why = "" if ratio.text else cell.reason_speedup
         yield cell.machine, "ours speedup", over, key, cell.precision, cell.case, replace(ratio, source=source), why
 
 
@@ -288,8 +290,11 @@ def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
     over = ["machine", "case", "base_algorithm", "base_profile"]
     bases = cells[["machine", "case", "algorithm", "profile", "seconds"]].set_axis([*over, "base"], axis=1)
     rows = cells[~cells["is_cpu"]].merge(bases, on=over)
-    if ((rows["speedup"] * rows["seconds"] / rows["base"] - 1).abs() > NOTICED).any():
-        yield "A speedup compares rounds of one session, seconds are of all: their ratio may be a few per cent off."
+    off = (rows["speedup"] * rows["seconds"] / rows["base"] - 1).abs().max()
+    if off > NOTICED:
+        yield f"Speedups compare means within sessions, seconds are means over all: their ratio is up to {off:.1%} off."
+    if remark := say_tensor_cores(cells):
+        yield remark
 
 
 # Claims, and the finding: the result in one sentence.
@@ -317,7 +322,7 @@ def lay_out_claims(shown: Shown, paper: Paper) -> Table:
 
 
 def _say_why(row: Any) -> str:
-    return "; ".join(filter(None, [row.reason, row.weakest and f"weakest: {row.weakest}"]))
+    return "; ".join(filter(None, [row.reason, row.doubt]))
 
 
 def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
@@ -397,7 +402,7 @@ def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
 
 def _from_low_to_high(row: Any) -> Value:
     """Return the speedup of a row of why.csv; ours has its interval from low to high in small type."""
-    text = f"{row.printed}x" if row.printed else format_speedup(row.speedup)
+    text = row.printed or format_speedup(row.speedup)
     if row.machine == PAPER:
         return Value(text)
     return Value(text, format_span([row.speedup_low, row.speedup_high]) if row.speedup_low else NO_INTERVAL)
@@ -494,7 +499,8 @@ def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
         "hardware: ratio of peaks, GFLOP/s": [_ratio(row.peaks, row.peak_gflops, row.base_peak_gflops) for row in rows],
         "algorithm, on one CPU here": [_ratio(row.algorithm) for row in rows],
         "efficiency ratio: shares of peaks": [
-            _ratio(row.shares, row.share, row.base_share, write=format_share) for row in rows
+            _ratio(row.shares, row.share, row.base_share, write=format_share, of=PEAKS.get(row.comparison, MIXED))
+            for row in rows
         ],
         "unexplained": [_ratio(row.rest) for row in rows],
     }
@@ -504,14 +510,16 @@ def _with_factors(lines: pd.DataFrame, rows: Sequence[Any]) -> pd.DataFrame:
 
 def _speedup(row: Any) -> Value:
     if row.machine == PAPER:
-        return Value(f"{row.printed}x" if row.printed else format_speedup(row.speedup))
+        return Value(row.printed or format_speedup(row.speedup))
     return measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x")
 
 
-def _ratio(ratio: float | None, *sides: float | None, write: Callable[[float], str] = format_number) -> Value:
-    """Return a factor and, in small type, the two numbers whose ratio it is."""
+def _ratio(
+    ratio: float | None, *sides: float | None, write: Callable[[float], str] = format_number, of: str = ""
+) -> Value:
+    """Return a factor and, in small type, the two numbers whose ratio it is, and which peaks they are shares `of`."""
     small = " over ".join(write(one) for one in sides if one)
-    return Value(format_speedup(ratio), small) if ratio else Value(NOTHING)
+    return Value(format_speedup(ratio), f"{small}{f' ({of})' * bool(small and of)}") if ratio else Value(NOTHING)
 
 
 def lay_out_machines(shown: Shown) -> Table:

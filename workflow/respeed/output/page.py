@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.cells import reference
-from respeed.analysis.claims import compare_claim, say_published
+from respeed.analysis.claims import say_published, state_claim
 from respeed.analysis.columns import TABLES, make_frame, rows_of
-from respeed.analysis.predicted import UNMEASURED
 from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
@@ -62,7 +61,7 @@ def make_review(shown: Shown) -> str:
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables in Markdown, made from the paper's files alone, to proofread these files."""
     shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
-    published = {name: say_published(compare_claim(one, paper, {}, UNMEASURED)) for name, one in paper.claims.items()}
+    published = {name: say_published(state_claim(one, paper)) for name, one in paper.claims.items()}
     laid_out = (lay_out_published(shown, paper, one) for one in paper.experiments.values())
     tables = [to_markdown(table) for table in laid_out if len(table.frame)]
     page = templates(escape_markdown).get_template("paper.jinja")

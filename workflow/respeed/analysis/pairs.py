@@ -1,0 +1,149 @@
+"""Our two rows behind a number of a claim: which rows they are, and whether the number says what it seems to.
+
+A number is in doubt if its row or its base is far above the least time that its FLOP and bytes need, or if the base is
+not the best that the machine's CPU can do.
+"""
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from respeed.analysis.cells import DUE, is_beside
+from respeed.analysis.estimates import FULL_PRECISION, RIVAL, Estimate
+from respeed.model import Claim, Paper
+from respeed.text import format_number, format_speedup
+
+# A cell above this many times its bound is weak: its speedup says more of the program than of the hardware.
+WEAK = 2.0
+# The reason for a case that has no cells, as in a smoke run.
+NOT_MEASURED = "nothing of the paper's sizes was measured"
+
+# Rows of the frame of cells.
+Cells = Sequence[Any]
+
+
+@dataclass(eq=False)
+class Untimed(Exception):
+    """Why a case has no ratio here; it `is_due` if a cell is only disturbed or not measured yet."""
+
+    reason: str
+    is_due: bool = False
+
+
+def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
+    """Return our fastest row for the claim's `row` in a case, and its base.
+
+    If the claim has an `over_case`, the base is the same row in that case; if it has `over`, our fastest row for
+    `over`; otherwise, the row itself.
+
+    Only our rows that are compared with the published row count. They run the published row's algorithm, in the
+    published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
+    so that the claim is about cores and not about libraries.
+    """
+    in_case = [cell for cell in cells if cell.case == case]
+    if not in_case:
+        raise Untimed(NOT_MEASURED)
+    fast = _candidates(paper, (claim.row,), claim.threads, in_case)
+    if claim.over_case:
+        return _choose_over_case(claim.over_case, fast, cells)
+    if not claim.over:
+        return fast[0], fast[0]
+    slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
+    if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
+        other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        raise Untimed(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
+    for row, base in itertools.product(fast, slow):
+        if not row.is_cpu or row.package == base.package:
+            return row, base
+    raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
+
+
+def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, Any]:
+    """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
+
+    The label of a row names the algorithm.
+    """
+    bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
+    pairs = [(row, bases[row.profile, row.label]) for row in fast if (row.profile, row.label) in bases]
+    if not pairs:
+        raise Untimed(f"{over_case} does not run on the same row")
+    for row, base in pairs:
+        if base.seconds:
+            return row, base
+    untimed = pairs[0][1]
+    raise Untimed(f"{over_case}: {untimed.reason}", is_due(untimed))
+
+
+def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
+    """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
+    answering = [cell for cell in cells if is_beside(paper, cell, names)]
+    precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
+    alike = [cell for cell in answering if cell.precision in precisions]
+    full = [cell for cell in answering if cell.precision == FULL_PRECISION]
+    timed = [cell for cell in alike if cell.seconds] or [cell for cell in full if cell.seconds]
+    if not timed:
+        untimed = full or alike
+        if not untimed:
+            raise Untimed(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
+        absent = next(filter(is_due, untimed), untimed[-1])
+        raise Untimed(absent.reason, is_due(absent))
+    fitting = [cell for cell in timed if threads in (None, cell.threads)]
+    if not fitting:
+        counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
+        text = f"no row of {threads} threads was measured, only of {counts}"
+        raise Untimed(f"{text}; add a hardware profile with threads: {threads}")
+    return sorted(fitting, key=attrgetter("seconds"))
+
+
+def is_due(cell: Any) -> bool:
+    """Return whether the cell has no time only because it was disturbed or is not measured yet."""
+    return cell.status in ("contaminated", DUE)
+
+
+def share_of_copy(row: Any) -> Estimate:
+    """Return the bytes per second that a cell moves, divided by the bytes per second of a copy on the same row."""
+    if not (row.bandwidth_gbytes and row.traffic_bytes):
+        raise Untimed("no copy was timed")
+    share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
+    return Estimate.between(row.seconds, row.seconds_low, row.seconds_high).over(share)
+
+
+def times_least(cell: Any) -> float:
+    """Return a cell's seconds divided by its bound; NaN without a bound."""
+    return float(cell.seconds / cell.expected_seconds) if cell.expected_seconds else math.nan
+
+
+def say_least(cell: Any) -> str:
+    """Name a cell and say how far it is above its bound: "GPU at 576x1024: 6.2 times the least it needs"."""
+    return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
+
+
+def over_theirs(base: Any) -> float:
+    """Return a CPU cell's seconds divided by those of the paper's CPU; 0 if it is no CPU, or the paper has none."""
+    return float(base.seconds / base.published_seconds) if base.is_cpu and base.published_seconds else 0.0
+
+
+def why_unfair(row: Any, base: Any, cells: Sequence[Any]) -> str:
+    """Return why a speedup of a row over a base says more of the base than of the row; empty if the base is fair.
+
+    A base is not fair if it is weak, if it ran on fewer cores than its row has, or if another CPU row in its case, of
+    the `cells` of its table, is `RIVAL` times as fast in the same precision. The base of a CPU row is compared only
+    with rows of its architecture.
+    """
+    reasons = []
+    if times_least(base) > WEAK:
+        reasons.append(say_least(base))
+    if base.threads_ran and base.threads_ran < base.threads:
+        reasons.append(f"{base.label} ran on {base.threads_ran} of {base.threads} cores")
+    may_be_base = [
+        cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision
+    ]
+    if row.is_cpu:
+        may_be_base = [cell for cell in may_be_base if cell.architecture == base.architecture]
+    fastest = min((cell for cell in may_be_base if cell.seconds), key=attrgetter("seconds"), default=base)
+    if base.is_cpu and base.seconds > RIVAL * fastest.seconds:
+        reasons.append(f"{fastest.label} is {format_speedup(base.seconds / fastest.seconds)} as fast as {base.label}")
+    return "; ".join(reasons) if row is not base else ""
