@@ -7,22 +7,23 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
-from respeed.analysis.cells import NOT_YET, make_cells
+from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import count_results
-from respeed.analysis.columns import rows_of
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell, ClaimRow, Status
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, cannot_write, nearest
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
@@ -199,7 +200,7 @@ def _list_sessions(machine: str, smoke: bool, *, aside: bool) -> Iterator[list[s
 
 
 # The states of a cell, in the order of the columns.
-STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_run")
+STATES = get_args(Status)
 
 
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
@@ -244,10 +245,9 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     table = ["paper", "experiment"]
     description = read_description(machine, run.smoke)
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
-    cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
-    waits = np.where(cells["reason"] == NOT_YET, "not_measured", "cannot_run")
-    states = cells["status"].where(cells["status"] != "not-run", waits)
-    is_in = pd.get_dummies(states).reindex(columns=STATES, fill_value=False)
+    descriptions = {machine: description} if description else {}
+    cells = make_frame(make_cells(rounds, run.papers, run.profiles, descriptions), "cells")
+    is_in = pd.get_dummies(cells["status"]).reindex(columns=STATES, fill_value=False)
     counts = cells[table].join(is_in).groupby(table, sort=False).sum()
     counts["of"] = counts.sum(axis=1)
     counts["last_measured"] = rounds.groupby(table)["started"].max().str[:16].str.replace("T", " ")
@@ -271,8 +271,8 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
         if paper.claims:
             counts = count_results(name, paper, tables["cells"], tables["claims"])
             papers[paper.name] = {"title": f"{paper.title} ({paper.venue} {paper.year})", "counts": counts}
-    claims = [claim._asdict() for claim in rows_of(tables["claims"])]
-    controls = "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"]))
+    claims = [asdict(claim) for claim in rows_of(tables["claims"], ClaimRow)]
+    controls = "" if smoke else count_controls(rows_of(tables["cells"], Cell), Samples(tables["rounds"]))
     document = {"smoke": smoke, "machine": name, "controls": controls, "papers": papers, "claims": claims}
     _print("claims", document, as_json)
 

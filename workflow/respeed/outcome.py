@@ -2,17 +2,16 @@
 
 import contextlib
 import math
+import statistics
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
-from respeed.analysis.cells import make_cells
-from respeed.analysis.columns import rows_of
+from respeed.analysis.cells import JudgedCell, make_cells
 from respeed.analysis.controls import say_failed
-from respeed.analysis.estimates import SETTLED_MARGIN, Estimate, rounds_missing
+from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
 from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL, read_rounds
 from respeed.analysis.speedups import Samples
@@ -123,20 +122,20 @@ def say_what_came_out(run: Run, say: Callable[[str], None]) -> Outcome:
     plan = run.plan()
     rounds = read_rounds(plan.records, run.papers)
     judged = judge(rounds, run.work.cells)
-    failed = judged[judged["status"] == "failed"]
+    failed = [cell for cell in judged if cell.status == "failed"]
     lines = [*_out_of_time(plan), *_say_why_not(run), *_say_set_aside(run), *_say_others(run), *_say_open(run, judged)]
     for line in lines:
         say(line)
-    timed = judged["seconds"].notna()
-    settled = (judged["status"] == "settled").sum()
-    counts = f"{counted(int(timed.sum()), 'cell')} measured"
+    timed = [cell for cell in judged if cell.seconds]
+    settled = sum(cell.status == "settled" for cell in judged)
+    counts = f"{counted(len(timed), 'cell')} measured"
     if not run.smoke:
         counts += f", {settled} known to ±{format_share(SETTLED_MARGIN)}"
-    if left := len(run.work.cells) - int(timed.sum()) - len(failed):
-        whys = judged.loc[~timed & (judged["status"] != "failed"), "reason"]
-        counts += f", {left} not measured: {whys.iloc[0] if len(whys) else 'not yet'}"
-    if len(failed):
-        named = [f"{one.experiment} {one.case} on {one.profile}: {one.reason}" for one in rows_of(failed)]
+    if absent := len(run.work.cells) - len(timed) - len(failed):
+        whys = [cell.reason for cell in judged if not cell.seconds and cell.status != "failed"]
+        counts += f", {absent} not measured: {whys[0] if whys else 'not yet'}"
+    if failed:
+        named = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
         counts += f", {len(failed)} failed: {'; '.join(named[:NAMED])}{more}; ./run respeed status shows where"
     controls = rounds[(rounds["algorithm"] == CONTROL) & (not run.smoke)]
@@ -161,24 +160,31 @@ def _say_others(run: Run) -> list[str]:
     return [f"{counted(len(others), 'other machine')} not shown ({named}): --config show=all"]
 
 
-def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
+def _say_open(run: Run, judged: Sequence[JudgedCell]) -> list[str]:
     """Return lines about the cells that are not known well, and what would settle them."""
     if run.smoke:
         return []
     lines = []
-    slowness = judged[judged["is_cpu"].astype(bool)].groupby("profile")["slowness"].median()
-    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in slowness.items() if slow > SLOWED]
+    slowness: dict[str, list[float]] = defaultdict(list)
+    for cell in judged:
+        if cell.is_cpu and cell.slowness:
+            slowness[cell.profile].append(cell.slowness)
+    medians = {name: statistics.median(factors) for name, factors in sorted(slowness.items())}
+    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in medians.items() if slow > SLOWED]
     if slowed:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
-    wide = judged[(judged["status"] == "wide") & judged["step_low"].notna()]
-    missing = [
-        (rounds_missing(Estimate(row.seconds, row.step_low, row.step_high), row.rounds, row.doubt), row.rounds)
-        for row in rows_of(wide)
-    ]
-    if missing := sorted(one for one in missing if one[0] > 0):
+    missing = []
+    for cell in judged:
+        if cell.status == "wide" and cell.step and cell.step.margin:
+            more = rounds_missing(cell.step, cell.rounds, cell.doubt)
+            if more > 0:
+                missing.append((more, cell.rounds))
+    if missing:
+        missing.sort()
         known = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
         lines.append(f"{known}; {_say_more(run, *missing[len(missing) // 2])}")
-    if without := int(judged["without"].sum()):
+    without = sum(cell.status == "contaminated" or (cell.step is not None and not cell.step.margin) for cell in judged)
+    if without:
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines
 

@@ -24,12 +24,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import NOT_YET, across_precisions, is_beside
-from respeed.analysis.columns import Fields, make_frame, rows_of
+from respeed.analysis.cells import across_precisions, is_beside
+from respeed.analysis.columns import Fields, make_frame
 from respeed.analysis.estimates import (
     FULL_PRECISION,
     SETTLED_MARGIN,
@@ -40,8 +39,8 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.expected import WEAK
-from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
+from respeed.analysis.tables import Cell, CellKey
 from respeed.model import INFERRED, SMOKE_TOTAL, TOTAL, Claim, Paper, Papers
 from respeed.text import (
     NO_INTERVAL,
@@ -76,7 +75,7 @@ EITHER = "larger if one was run, smaller if another, and it is not known which"
 
 UNMEASURED = Estimate(math.nan)
 # Rows of the frame of cells.
-Cells = Sequence[Any]
+Cells = Sequence[Cell]
 # A verdict and the reason for it.
 Verdict = tuple[str, str]
 
@@ -99,7 +98,7 @@ class Compared:
     published: float = math.nan
     text: str = ""
     rounding: float = 0.0
-    pairs: tuple[tuple[Any, Any], ...] = ()
+    pairs: tuple[tuple[Cell, Cell], ...] = ()
     here: Estimate = UNMEASURED
     rounds: int = 0
     missing: str = ""
@@ -158,15 +157,15 @@ def judge_claim(claim: Claim, compared: Cases) -> Verdict:
     return kind, "; ".join(filter(None, [why, *dict.fromkeys(map(_name, absent))]))
 
 
-def find_weakest(measured: Cases) -> Any | None:
+def find_weakest(measured: Cases) -> Cell | None:
     """Return the cell that is farthest above its bound; None if no cell is weak."""
     cells = itertools.chain.from_iterable(_pairs(measured))
-    weak = [cell for cell in cells if cell.expected_seconds and cell.seconds > WEAK * cell.expected_seconds]
+    weak = [cell for cell in cells if _times_bound(cell) > WEAK]
     return max(weak, key=_times_bound, default=None)
 
 
-def _times_bound(cell: Any) -> float:
-    return float(cell.seconds / cell.expected_seconds)
+def _times_bound(cell: Cell) -> float:
+    return (cell.seconds or 0.0) / (cell.expected_seconds or math.nan)
 
 
 def _name_weakest(measured: Cases) -> str:
@@ -342,7 +341,7 @@ def _by_reason(whys: Mapping[str, str]) -> str:
     return "; ".join(f"{join_words(cases)}: {why}" for why, cases in names.items())
 
 
-def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
+def make_claims(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
@@ -358,7 +357,7 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.Dat
     return make_frame(rows, "claims")
 
 
-def open_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
+def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
     """Find every claim that has a measured case and is not settled.
 
     Returns
@@ -385,14 +384,12 @@ def _rounds_needed(case: Compared) -> float:
     return max(case.rounds + 1, case.rounds * ((case.here.margin or 0.0) / SETTLED_MARGIN) ** 2)
 
 
-def _on_machines(
-    cells: pd.DataFrame, samples: Samples, papers: Papers
-) -> Iterator[tuple[str, str, Claim, list[Compared]]]:
+def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, list[Compared]]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    tables: dict[tuple[str, str], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for cell in rows_of(cells):
+    tables: dict[tuple[str, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
         tables[cell.machine, cell.paper][cell.experiment].append(cell)
-    for machine in cells["machine"].unique():
+    for machine in dict.fromkeys(cell.machine for cell in cells):
         for name, paper in papers.items():
             for claim in paper.claims.values():
                 yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
@@ -422,7 +419,7 @@ def _row(claim: Claim, compared: Cases, verdict: Verdict) -> Fields:
     }
 
 
-def _pairs(cases: Cases) -> list[tuple[Any, Any]]:
+def _pairs(cases: Cases) -> list[tuple[Cell, Cell]]:
     """Return our rows and their bases in these cases."""
     return list(itertools.chain.from_iterable(case.pairs for case in cases))
 
@@ -535,15 +532,15 @@ def average(claim: Claim, cases: Cases) -> Compared:
     return replace(mean, pairs=tuple(_pairs(cases)), here=ratio, rounds=min(case.rounds for case in cases))
 
 
-def _share_of_copy(row: Any) -> Estimate:
+def _share_of_copy(row: Cell) -> Estimate:
     """Return the bytes per second that a cell moves, divided by the bytes per second of a copy on the same row."""
     if not (row.bandwidth_gbytes and row.traffic_bytes):
         raise _Missing("no copy was timed")
     share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
-    return Estimate(row.seconds, row.seconds_low, row.seconds_high).over(share)
+    return row.time.over(share)
 
 
-def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
+def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Cell, Cell]:
     """Return our fastest row for the claim's `row` in a case, and its base.
 
     If the claim has an `over_case`, the base is the same row in that case; if it has `over`, our fastest row for
@@ -571,7 +568,7 @@ def _choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[A
     raise _Missing(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
 
 
-def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, Any]:
+def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Cell, Cell]:
     """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
 
     The label of a row names the algorithm.
@@ -588,7 +585,7 @@ def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, A
     raise _Missing(f"{over_case}: {untimed.reason}", _may_come(untimed))
 
 
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
+def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Cell]:
     """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
@@ -609,9 +606,9 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     return sorted(fitting, key=attrgetter("seconds"))
 
 
-def _may_come(cell: Any) -> bool:
+def _may_come(cell: Cell) -> bool:
     """Return whether the cell has no time only because it was disturbed or is not measured yet."""
-    return bool(cell.status == "contaminated" or cell.reason.endswith(NOT_YET))
+    return cell.status in ("contaminated", "due")
 
 
 def _printed(claim: Claim, paper: Paper, case: str, value: float) -> str:
@@ -632,7 +629,9 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
 
     The second text is empty if no cell has a time.
     """
-    asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name) & (cells["status"] != "not-run")]
+    asked = cells[
+        (cells["machine"] == machine) & (cells["paper"] == paper.name) & ~cells["status"].isin(["due", "cannot-run"])
+    ]
     asked = asked[~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
     rounds = asked.loc[asked["seconds"] > 0, "rounds"]
     if rounds.empty:

@@ -15,19 +15,18 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from respeed.analysis.columns import rows_of
 from respeed.analysis.neighbours import SLOWED
-from respeed.analysis.rounds import CELL, CONTROL
+from respeed.analysis.rounds import CONTROL
+from respeed.analysis.tables import Cell, CellKey
 from respeed.inputs.registry import workloads
 from respeed.model import CPU_ARCHITECTURES, Case, number_bytes
 from respeed.records import case_key
-from respeed.text import format_share, measured_time
+from respeed.text import format_share, is_known, measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
 # the direct method, and libraries choose Winograd's method or FFTs, which need fewer. Controls have their own test.
@@ -51,66 +50,102 @@ UNCOUNTED = (math.nan, math.nan)
 Count = Callable[[Sequence[Case]], Counts]
 
 
-def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gbytes: Any) -> Any:
+def bound_seconds(
+    flops: float | None, traffic_bytes: float | None, peak_gflops: float | None, bandwidth_gbytes: float | None
+) -> float | None:
     """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
 
     Parameters
     ----------
-    flops, traffic_bytes : float or array
-        The work, in FLOP and bytes; an unknown number is NaN, and counts as 0.
-    peak_gflops, bandwidth_gbytes : float or array
+    flops, traffic_bytes : float, optional
+        The work, in FLOP and bytes; an unknown number counts as 0.
+    peak_gflops, bandwidth_gbytes : float, optional
         F in GFLOP/s and B in GB/s.
 
     Returns
     -------
-    float or array
-        Seconds; NaN if a rate is not known.
+    float or None
+        Seconds; None if a rate is not known.
     """
-    computing = np.nan_to_num(flops) / (peak_gflops * 1e9)
-    moving = np.nan_to_num(traffic_bytes) / (bandwidth_gbytes * 1e9)
-    return np.maximum(computing, moving)
+    if not (is_known(peak_gflops) and is_known(bandwidth_gbytes)):
+        return None
+    computing = flops / (peak_gflops * 1e9) if is_known(flops) else 0.0
+    moving = traffic_bytes / (bandwidth_gbytes * 1e9) if is_known(traffic_bytes) else 0.0
+    return max(computing, moving)
 
 
-def has_bound(workload: str, flops: float) -> bool:
+def has_bound(workload: str, flops: float | None) -> bool:
     """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
-    return flops > 0 or not workloads()[workload].products
+    return bool(flops and flops > 0) or not workloads()[workload].products
 
 
-def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) -> pd.DataFrame:
-    """Add `expected_seconds` and `unexpected` to the cells of `make_cells`.
+def add_expected(
+    cells: Sequence[Cell], cases: Mapping[CellKey, Case], slowed: Mapping[CellKey, str], count: Count | None
+) -> list[Cell]:
+    """Return the cells with `expected_seconds` and `unexpected`.
 
-    For a cell that `is_due` (not measured yet), the rates are from other cases of its row, and `count` counts the work.
+    For a cell that is due, the rates are from other cases of its row, and `count` counts the work of its case. `slowed`
+    has what made the steps of a cell slow.
     """
-    rates = cells.groupby(["machine", "profile"])[["peak_gflops", "bandwidth_gbytes"]].transform("max")
-    work = cells[["flops", "traffic_bytes"]].copy()
-    ahead = is_due & rates.notna().any(axis=1)
-    if count and ahead.any():
-        due = cells[ahead]
-        counts = count(list(due["of"]))
-        keys = [case_key(case.workload, case.parameters) for case in due["of"]]
-        counted = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], due.index, work.columns)
-        counted["traffic_bytes"] *= due["precision"].map(number_bytes) / number_bytes("fp32")
-        work.loc[ahead] = counted.mul(due["steps"], axis=0)
-    has = pd.Series(map(has_bound, cells["algorithm"], work["flops"]), cells.index, bool)
-    bound = bound_seconds(work["flops"], work["traffic_bytes"], rates["peak_gflops"], rates["bandwidth_gbytes"])
-    cells = cells.assign(expected_seconds=bound.where(has & (bound >= LEAST_SECONDS * cells["steps"])))
-    cells["by_bytes"] = cells["expected_seconds"] > work["flops"].fillna(0.0) / rates["peak_gflops"] / 1e9
-    single, multi = CPU_ARCHITECTURES
-    cells["on_one_core"] = cells["seconds"].where(cells["architecture"] == single)
-    on_one_core = cells.groupby([*CELL[:-1], "package", "precision"])["on_one_core"].transform("min")
-    cells["on_one_core"] = on_one_core.where(cells["architecture"] == multi)
-    return cells.assign(unexpected=[explain(cell) for cell in rows_of(cells)])
+    rates = {row: _rates(own) for row, own in _by(cells, lambda cell: (cell.machine, cell.profile)).items()}
+    due = [cell for cell in cells if cell.status == "due" and rates[cell.machine, cell.profile] != (None, None)]
+    counts = count([cases[cell.key] for cell in due]) if count and due else {}
+    on_one_core = _times_on_one_core(cells)
+    expected = []
+    for cell in cells:
+        case = cases[cell.key]
+        flops, moved = cell.flops, cell.traffic_bytes
+        if cell.status == "due":
+            step_flops, step_bytes = counts.get(case_key(case.workload, case.parameters), UNCOUNTED)
+            flops = cell.steps * step_flops
+            moved = cell.steps * step_bytes * number_bytes(cell.precision) / number_bytes("fp32")
+        bound = bound_seconds(flops, moved, *rates[cell.machine, cell.profile])
+        if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, flops):
+            cell = replace(cell, expected_seconds=bound)
+            why = explain(cell, slowed.get(cell.key, ""), on_one_core.get(_program(cell), math.inf))
+            cell = replace(cell, unexpected=why)
+        expected.append(cell)
+    return expected
 
 
-def explain(cell: Any) -> str:
+def _by(cells: Iterable[Cell], key: Callable[[Cell], Hashable]) -> dict[Any, list[Cell]]:
+    groups: dict[Any, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[key(cell)].append(cell)
+    return groups
+
+
+def _rates(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
+    """Return the highest GFLOP/s and GB/s of the cells of a row."""
+    peaks = [cell.peak_gflops for cell in cells if cell.peak_gflops]
+    bandwidths = [cell.bandwidth_gbytes for cell in cells if cell.bandwidth_gbytes]
+    return max(peaks, default=None), max(bandwidths, default=None)
+
+
+def _program(cell: Cell) -> tuple[str, ...]:
+    """Return what a row on one core and a row on all cores have in common."""
+    return (*cell.key[:-1], cell.package, cell.precision)
+
+
+def _times_on_one_core(cells: Iterable[Cell]) -> dict[tuple[str, ...], float]:
+    """Return the seconds of each program in each case on one core, the shortest of several rows."""
+    times: dict[tuple[str, ...], float] = {}
+    for cell in cells:
+        if cell.seconds and cell.architecture == CPU_ARCHITECTURES[0]:
+            times[_program(cell)] = min(cell.seconds, times.get(_program(cell), math.inf))
+    return times
+
+
+def explain(cell: Cell, slowed: str, on_one_core: float) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, a low clock
-    comes first, then its size, a comparison with another row, and the row's neighbours. Convolutions are never called
-    too fast; other cells that compute faster than a plain matrix product have no time at all.
+    The reason is empty if the time is as expected, or if there is no bound or no interval. For a slow cell, what
+    `slowed` it comes first, such as a low clock, then its size, the seconds `on_one_core`, and the row's neighbours.
+    Convolutions are never called too fast; other cells that compute faster than a plain matrix product have no time at
+    all.
     """
     bound = cell.expected_seconds
-    if not (bound and cell.seconds and cell.seconds_low):
+    if not (bound and cell.seconds and cell.seconds_low and cell.seconds_high):
         return ""
     if cell.seconds_high < bound / MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
         moved = (cell.traffic_bytes or 0.0) / cell.steps
@@ -119,15 +154,15 @@ def explain(cell: Any) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    if cell.slowed:
-        return str(cell.slowed)
+    if slowed:
+        return slowed
     step = bound / cell.steps
     if step < SHORT_SECONDS:
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
-    if cell.on_one_core and cell.on_one_core <= cell.seconds:
+    if cell.architecture == CPU_ARCHITECTURES[1] and on_one_core <= cell.seconds:
         return "threads: one core takes no longer"
-    if cell.by_bytes:
+    if bound > (cell.flops or 0.0) / (cell.peak_gflops or math.nan) / 1e9:
         return f"memory: it moves its bytes at {format_share(bound / cell.seconds)} of a copy's rate"
-    if cell.slowness > SLOWED:
+    if cell.slowness and cell.slowness > SLOWED:
         return f"neighbours: the reference product ran at {1 / cell.slowness:.2f} of its fastest"
     return "no record tells why"

@@ -8,13 +8,14 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import TABLES, Fields, apply_dtypes
+from respeed.analysis.columns import Fields, apply_dtypes
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -24,16 +25,16 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
+from respeed.analysis.tables import CellRow, Round, dtypes_of
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
-from respeed.records import Record, Records, Result, case_key
+from respeed.records import Record, Records, Result, Row, case_key
 from respeed.sessions import split_sessions
 from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
-CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that are not in rounds.csv: how many blocks were discarded for each cause, the profile as it ran,
-# and what made steps slow without a discarded block.
+CELL = [*CellRow.KEY]
+# Columns of the frame that are not in rounds.csv.
 INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
 # The workload of all controls.
@@ -54,24 +55,21 @@ Product = tuple[str, str, str, int, str]
 Home = dict[str, str]
 
 
-class CellKey(NamedTuple):
-    """One cell: a case measured by a program on a profile of a machine."""
+@dataclass(frozen=True, slots=True)
+class JudgedRound(Round):
+    """A round, and what rounds.csv does not have of it.
 
-    machine: str
-    paper: str
-    experiment: str
-    case: str
-    workload: str
-    profile: str
+    `cause_counts` has how many blocks were discarded for each cause, `profile_facts` the profile as it ran, and
+    `slowed` what made steps slow without a discarded block; empty if nothing did.
+    """
 
-
-def key_of(cell: Any) -> CellKey:
-    """Return the key of a row of the table of cells."""
-    return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
+    cause_counts: Counter[str]
+    profile_facts: Row
+    slowed: str
 
 
 def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
-    """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
+    """Return the rounds of each machine in order of time, with the columns of `JudgedRound`.
 
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
@@ -83,7 +81,7 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     rows: list[Fields] = []
     for mine in machines.values():
         rows += _rounds_of_machine(mine, homes)
-    frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
+    frame = pd.DataFrame(rows, columns=[*dtypes_of(Round), *INSIDE], dtype=object)
     frame["round"] = frame.groupby(CELL).cumcount() + 1
     return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 

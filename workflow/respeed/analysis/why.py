@@ -22,17 +22,18 @@ language and precision.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import Fields, apply_dtypes, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.rounds import CellKey, key_of
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell, CellKey, Speedup
 from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -46,7 +47,7 @@ COMPARISONS = {
 NO_WORK = "no FLOP count, so no share of a peak is known"
 
 
-def _fastest(cells: Iterable[Any]) -> Any:
+def _fastest(cells: Iterable[Cell]) -> Cell | None:
     """Return the fastest of the cells, which all have a time; the first if several are equal, None without cells."""
     return min(cells, key=attrgetter("seconds"), default=None)
 
@@ -61,15 +62,19 @@ class _Printed(NamedTuple):
     precision: str
 
 
-def make_why(cells: pd.DataFrame, samples: Samples, speedups: pd.DataFrame, papers: Papers) -> pd.DataFrame:
+def make_why(cells: Sequence[Cell], samples: Samples, speedups: Iterable[Speedup], papers: Papers) -> pd.DataFrame:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
-    measured: dict[tuple[str, ...], list[Any]] = defaultdict(list)
-    full = cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]
+    measured: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    full = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
     # A machine's CPU is one hardware, whichever library reached its highest rate.
-    peaks = full.groupby(["machine", "is_cpu"])["peak_gflops"].transform("max")
-    for cell in rows_of(full.assign(peak_gflops=peaks)):
-        measured[cell.paper, cell.experiment, cell.case].append(cell)
-    over_cpu = {key_of(row): row for row in rows_of(speedups)}
+    peaks: dict[tuple[str, bool], float | None] = {}
+    for cell in full:
+        hardware = cell.machine, cell.is_cpu
+        peaks[hardware] = max(filter(None, [cell.peak_gflops, peaks.get(hardware)]), default=None)
+    for cell in full:
+        own = replace(cell, peak_gflops=peaks[cell.machine, cell.is_cpu])
+        measured[cell.paper, cell.experiment, cell.case].append(own)
+    over_cpu = {row.key: row for row in speedups}
     rows: list[Fields] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -110,15 +115,15 @@ def _theirs(paper: Paper, experiment: Experiment, case: str, gpu: _Printed, cpu:
 
 
 def _over_our_cpu(
-    paper: Paper, experiment: Experiment, cells: Sequence[Any], over_cpu: Mapping[CellKey, Any], samples: Samples
+    paper: Paper, experiment: Experiment, cells: Sequence[Cell], over_cpu: Mapping[CellKey, Speedup], samples: Samples
 ) -> Iterator[Fields]:
     """Yield the speedup of the fastest accelerator row over a CPU row here, if possible with the paper's algorithms."""
     gpu = _fastest(cell for cell in cells if not cell.is_cpu)
     if gpu is None:
         return
-    over = over_cpu[key_of(gpu)]
-    base_key = key_of(gpu)._replace(workload=over.base_algorithm, profile=over.base_profile)
-    base = next((cell for cell in cells if key_of(cell) == base_key), None)
+    over = over_cpu[gpu.key]
+    base_key = gpu.key._replace(workload=over.base_algorithm, profile=over.base_profile)
+    base = next((cell for cell in cells if cell.key == base_key), None)
     algorithm = None
     slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
@@ -133,7 +138,7 @@ def _over_our_cpu(
 
 
 def _over_theirs(
-    experiment: Experiment, cells: Sequence[Any], cpu: _Printed | None, gpu: _Printed | None
+    experiment: Experiment, cells: Sequence[Cell], cpu: _Printed | None, gpu: _Printed | None
 ) -> Iterator[Fields]:
     """Yield our rows' speedups over the paper's rows; their intervals come from our times alone."""
     our_cpu = _fastest(cell for cell in cells if cell.is_cpu)
@@ -146,15 +151,22 @@ def _over_theirs(
         if cell and base:
             algorithms = experiment.algorithms_in((base.name,))
             same = _fastest(other for other in cells if other.profile == cell.profile and other.algorithm in algorithms)
-            algorithm = same.seconds / cell.seconds if same and cell.algorithm not in algorithms else None
-            speedup = Estimate(cell.seconds, cell.seconds_low, cell.seconds_high).over(base.seconds)
+            algorithm = same.time.value / cell.time.value if same and cell.algorithm not in algorithms else None
+            speedup = cell.time.over(base.seconds)
             yield compare(cell.machine, name, cell, base, speedup, algorithm, same_work=not experiment.algorithms)
 
 
 def compare(
-    machine: str, comparison: str, row: Any, base: Any, speedup: Estimate, algorithm: float | None = None,
-    *, same_work: bool = True, printed: str = "",
-) -> Fields:  # fmt: skip
+    machine: str,
+    comparison: str,
+    row: Cell | _Printed,
+    base: Cell | _Printed,
+    speedup: Estimate,
+    algorithm: float | None = None,
+    *,
+    same_work: bool = True,
+    printed: str = "",
+) -> Fields:
     """Return a row of why.csv, without its factors, for two cells or published rows.
 
     `algorithm` is the factor between the two algorithms, if they differ; `same_work` is true if row and base otherwise

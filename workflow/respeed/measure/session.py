@@ -3,7 +3,7 @@
 import math
 
 from respeed.analysis.cells import judge_cells
-from respeed.analysis.rounds import CELL, read_rounds
+from respeed.analysis.rounds import read_rounds
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Asked, Order
 from respeed.measure.progress import Progress
@@ -72,12 +72,17 @@ def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
 
     They move if a row was quieter than it had been before.
     """
-    cells = [judge_cells(read_rounds(plan.records, plan.work.papers)).set_index(CELL) for plan in (begun, now)]
-    both = cells[0].join(cells[1][["step", "rounds"]].add_suffix("_now"))
-    ratios = (both["step_now"] / both["step"])[both["rounds"] == both["rounds_now"]].dropna()
-    moved = ratios[(ratios - 1).abs() > SAME]
-    if len(moved):
-        most = format_share((moved - 1).abs().max())
+    before = judge_cells(read_rounds(begun.records, begun.work.papers))
+    after = judge_cells(read_rounds(now.records, now.work.papers))
+    moved = []
+    for key, old in before.items():
+        new = after.get(key)
+        if new and new.seconds and old.seconds and new.rounds == old.rounds:
+            change = abs(new.seconds / old.seconds - 1)
+            if change > SAME:
+                moved.append(change)
+    if moved:
+        most = format_share(max(moved))
         progress.say(
             f"respeed: {counted(len(moved), 'earlier number')} moved, by {most} at most: a quieter probe was seen"
         )

@@ -14,16 +14,17 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.cells import JudgedCell, judge_cells, make_cells
 from respeed.analysis.claims import open_claims
-from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
-from respeed.analysis.rounds import CellKey, key_of, read_rounds, settings_of
-from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
+from respeed.analysis.rounds import read_rounds, settings_of
+from respeed.analysis.speedups import Compared, Samples, add_totals, compare_to_fastest_cpu
+from respeed.analysis.tables import CellKey
 from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
 from respeed.model import Paper
@@ -265,14 +266,10 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
 CLAIM_OPEN, UNDECIDED, WIDE = WHYS = ("claim open", "undecided", "wide interval")
 
 
-def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> pd.DataFrame:
+def judge(rounds: pd.DataFrame, asked: Collection[CellKey]) -> list[JudgedCell]:
     """Judge the cells that have `rounds`, and return those that are in `asked`, in the order of `asked`."""
-    places = {cell: place for place, cell in enumerate(asked)}
-    judged = judge_cells(rounds).rename(columns={"step": "seconds"})
-    judged.index = pd.Index([places.get(key_of(cell), -1) for cell in rows_of(judged)])
-    judged = judged[judged.index >= 0].sort_index()
-    has_none = (judged["status"] == "contaminated") | (judged["seconds"].notna() & judged["step_low"].isna())
-    return judged.assign(without=has_none)
+    judged = judge_cells(rounds)
+    return [judged[key] for key in asked if key in judged]
 
 
 def find_open(
@@ -284,32 +281,29 @@ def find_open(
     each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
     indistinguishable cells are left out if they probably need more than `most` rounds.
     """
-    judged = judge(rounds, asked)
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judged, samples, papers)
+    compared = compare_to_fastest_cpu(judge(rounds, asked), samples, papers)
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
-    for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
-        key, needed = key_of(cell), _rounds_needed(cell)
-        if needed <= most:
-            pairs.append((needed, {key, key._replace(workload=cell.base_algorithm, profile=cell.base_profile)}))
+    for pair in compared:
+        if pair.verdict == "indistinguishable" and pair.base:
+            pairs.append((_rounds_needed(pair), {pair.cell.key, pair.base.key}))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
-    claims = sorted(
-        (needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers) if needed <= most
-    )
-    may_settle = compared["status"].isin(["wide", "contaminated"]) & ~(
-        half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
-    )
+    claims = [(needed, sorted(keys & {*asked})) for needed, keys in open_claims(cells, samples, papers)]
+    wide = [pair.cell for pair in compared if pair.cell.status in ("wide", "contaminated")]
+    may_settle = [cell for cell in wide if half_of(cell.doubt, CELL_LEVEL) < SETTLED_MARGIN]
     return [
-        *((CLAIM_OPEN, set(keys)) for _, keys in claims),
-        *((UNDECIDED, pair) for _, pair in sorted(pairs, key=lambda one: one[0])),
-        *((WIDE, {key_of(cell)}) for cell in rows_of(compared[may_settle])),
+        *((CLAIM_OPEN, set(keys)) for needed, keys in sorted(claims) if needed <= most),
+        *((UNDECIDED, keys) for needed, keys in sorted(pairs, key=itemgetter(0)) if needed <= most),
+        *((WIDE, {cell.key}) for cell in may_settle),
     ]
 
 
-def _rounds_needed(cell: Any) -> float:
+def _rounds_needed(pair: Compared[JudgedCell]) -> float:
     """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
-    apart = abs(math.log(cell.speedup))
-    width = math.log(cell.speedup_high / cell.speedup_low)
-    return float(cell.rounds * (width / 2 / apart) ** 2) if apart else math.inf
+    ratio = pair.ratio
+    if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
+        return math.inf
+    half_width = math.log(ratio.high / ratio.low) / 2
+    return pair.cell.rounds * (half_width / math.log(ratio.value)) ** 2

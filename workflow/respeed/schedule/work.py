@@ -15,7 +15,7 @@ from functools import cache, cached_property
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import Counts
-from respeed.analysis.rounds import CellKey
+from respeed.analysis.tables import CellKey
 from respeed.inputs.config import ALL, THIS, Config, Preset, load_config
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
