@@ -108,6 +108,8 @@ PROGRAM = Case("program", "program", {"program": {"command": ["true"]}})
         ("576x1024", {"device": "cuda"}, 1), ("576x1024", {"precision": "bf16"}, 1),
         ("576x1024", {"library": "torch 3"}, 1), ("576x1024", {"elementwise": "triton"}, 1),
         ("576x1024", {"elementwise": "torch: no C compiler"}, 8),
+        # Another card, or a slice of a card.
+        ("576x1024", {"multiprocessors": 16}, 1),
         # An edit of a workload's file makes no other program of it, but another build of somebody else's program does.
         ("576x1024", {"source": "new"}, 8), (PROGRAM, {"source": "new"}, 1),
     ],

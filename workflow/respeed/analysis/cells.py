@@ -391,7 +391,7 @@ def _rows_of_machine(ran: Mapping[str, Row], profiles: Profiles, hardware: Mappi
         if row is None:
             is_shown = not profile.optional
         else:
-            is_shown = settings_of(row) == settings_of(profile) and row.threads == profile.threads
+            is_shown = settings_of(row, row.threads) == settings_of(profile, profile.threads)
         if is_shown and not other_library(profile, hardware):
             rows[name] = profile
     return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))

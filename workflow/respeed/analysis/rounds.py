@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from respeed.analysis.neighbours import (
     slope_of,
 )
 from respeed.analysis.tables import CellRow, Round, dtypes_of
+from respeed.inputs.machines import Profile
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Records, Result, Row, case_key
@@ -45,9 +46,6 @@ BARE_PRODUCTS = ("matmul", CONTROL, "cd1_products")
 SETTLING_SECONDS = 60.0
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
-
-# The settings of a profile that decide how its row runs.
-DECIDING = ("backend", "device", "precision", "cpus")
 
 # Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
 Product = tuple[str, str, str, int, str]
@@ -86,9 +84,19 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 
 
-def settings_of(profile: Any) -> list[Any]:
-    """Return the settings of a profile, or of the row in a record, that decide how it runs."""
-    return [getattr(profile, fact) or None for fact in DECIDING]
+class Settings(NamedTuple):
+    """The settings of a row that decide how it runs: rounds of different settings are never combined."""
+
+    backend: str
+    device: str
+    precision: str
+    cpus: str | Sequence[int] | None
+    threads: int | str
+
+
+def settings_of(row: Profile | Row, threads: int | str) -> Settings:
+    """Return the settings of a profile, or of a row as it ran, on so many threads."""
+    return Settings(row.backend, row.device, row.precision, row.cpus or None, threads)
 
 
 def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
@@ -236,20 +244,24 @@ def _telling(session: Sequence[Record], product: Product) -> list[Record]:
 
 
 class _Way(NamedTuple):
-    """A way to measure a case: its settings, its library with the version, and the checksum of its source.
+    """A way to measure a case.
 
-    The settings are the threads, the row's settings, and the checksum of an outside program.
+    `card` names the accelerator that ran, and its multiprocessors; `program` is the checksum of an outside program, or
+    empty; `source` is the checksum of the case's source.
     """
 
-    settings: list[Any]
+    settings: Settings
+    card: str
+    program: str
     library: str
     source: str
 
 
 def _way_of(record: Record, result: Result) -> _Way:
+    start = record.start
+    card = f"{start.backend.accelerator} {start.backend.multiprocessors}" if start.backend else ""
     program = result.source if "program" in result.parameters else ""
-    settings = [record.start.threads, *settings_of(record.start.profile), program]
-    return _Way(settings, record.library, result.source)
+    return _Way(settings_of(start.profile, start.threads), card, program, record.library, result.source)
 
 
 def _latest(records: Records) -> dict[tuple[str, str], _Way]:
@@ -259,19 +271,25 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
         for result in record.results:
             way = _way_of(record, result)
             before = latest.get((record.profile, result.key), way)
-            latest[record.profile, result.key] = way._replace(library=way.library or before.library)
+            known = way._replace(library=way.library or before.library, card=way.card or before.card)
+            latest[record.profile, result.key] = known
     return latest
 
 
 def _counts(record: Record, result: Result, latest: _Way) -> bool:
     """Return whether a result was measured in the latest way.
 
-    With another version of the library, rounds have another distribution and belong to another measurement. A process
-    that ended before its first case has no version, and counts as a missing round. A result that is not measured, such
+    On another card, or with another version of the library, rounds have another distribution and belong to another
+    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A result that is not measured, such
     as a failed or wrong result, counts only if its workload's source is the same as in the last result.
     """
     way = _way_of(record, result)
-    is_same = way.settings == latest.settings and way.library in ("", latest.library)
+    is_same = (
+        way.settings == latest.settings
+        and way.program == latest.program
+        and way.card in ("", latest.card)
+        and way.library in ("", latest.library)
+    )
     return is_same and (result.status == "measured" or way.source == latest.source)
 
 

@@ -254,7 +254,7 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     start, profile = record.start, wanted.row.profile
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
         return False
-    if settings_of(start.profile) != settings_of(profile):
+    if settings_of(start.profile, start.threads) != settings_of(profile, wanted.row.threads):
         return False
     has_source = result.source == wanted.source
     if result.status == "measured":
