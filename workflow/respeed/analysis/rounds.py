@@ -280,8 +280,9 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     """Return whether a result was measured in the latest way.
 
     On another card, or with another version of the library, rounds have another distribution and belong to another
-    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A result that is not measured, such
-    as a failed or wrong result, counts only if its workload's source is the same as in the last result.
+    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A
+    result that is not measured, such as a failed or wrong result, counts only if its workload's source is the same as
+    in the last result.
     """
     way = _way_of(record, result)
     is_same = (
