@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from respeed import commands, files, outcome, output
+from respeed import commands, exchange, files, outcome, output
 from respeed.cli import build_parser, main
 from respeed.measure.progress import Progress
 from respeed.records import case_key, read_description
@@ -55,7 +55,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return budget != 0
 
     monkeypatch.setattr(commands, "measure_session", measure)
-    for module in (commands, files):
+    for module in (commands, exchange):
         monkeypatch.setattr(module, "machine_slug", lambda: "laptop")
     monkeypatch.setattr(
         commands, "count_cases", lambda cases: {case_key(one.workload, one.parameters): (1e12, 1e9) for one in cases}

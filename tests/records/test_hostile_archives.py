@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
-from respeed.files import export_records, import_records
+from respeed.exchange import export_records, import_records
 from tests.records.conftest import files, write_box
 
 Trick = Callable[[bytes], bytes]
@@ -90,7 +90,7 @@ TRICKS: dict[str, Trick] = {
 @pytest.fixture
 def good(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """What export makes of a machine; nothing of it is here any more."""
-    monkeypatch.setattr("respeed.files.MAX_FILES", 50)
+    monkeypatch.setattr("respeed.exchange.MAX_FILES", 50)
     write_box()
     for path in Path("results/records/box/torch-1").iterdir():
         path.rename(path.with_name(f"{path.name[:16]}-{'ab'[path.name[12] == '1'] * 4}.jsonl"))

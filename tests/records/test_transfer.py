@@ -15,7 +15,7 @@ import pytest
 
 from respeed.cli import main
 from respeed.errors import UserError
-from respeed.files import export_records, import_records
+from respeed.exchange import export_records, import_records
 from respeed.paths import hold_folder
 from respeed.records import read_imports, read_records, record_paths
 from respeed.schedule.rows import check_same_machine
@@ -110,8 +110,8 @@ def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: 
     write_box("me")
     export_records(ZIP, False)
     shutil.rmtree("results")
-    monkeypatch.setattr("respeed.files.machine_slug", lambda: "me")
-    for module in ("files", "schedule.rows"):
+    monkeypatch.setattr("respeed.exchange.machine_slug", lambda: "me")
+    for module in ("exchange", "schedule.rows"):
         monkeypatch.setattr(f"respeed.{module}.describe_machine", lambda: description()["hardware"])
     with pytest.raises(UserError, match="me is the name of a machine that is measured here; import it with --as NAME"):
         import_records(ZIP, False)
@@ -198,7 +198,7 @@ def test_what_cannot_be_used_is_not_exported_and_check_names_all_of_it(capsys: p
 KILLED = """
 import itertools, os, signal
 from pathlib import Path
-from respeed.files import import_records
+from respeed.exchange import import_records
 left, replace = itertools.count(3, -1), os.replace
 os.replace = lambda *paths: replace(*paths) if next(left) else os.kill(os.getpid(), signal.SIGKILL)
 import_records(Path("records.zip"), False)

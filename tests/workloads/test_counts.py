@@ -139,7 +139,7 @@ SAID = ("captured", "whole_pass", "by_autograd", "one_thread", "state", "cycled"
 
 def said() -> str:
     lines = [f"{name}: {' '.join(facts.devices)}" for name, facts in backends().items()]
-    for name, facts in workloads().items():
+    for name, facts in sorted(workloads().items()):
         every = {of: [one for one in its.precisions if runs(name, of, one)] for of, its in backends().items()}
         where = [f"{of} {' '.join(some)}" for of, some in every.items() if some]
         made = make_workload(case_of(name, "smoke"))

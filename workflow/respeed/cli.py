@@ -206,7 +206,7 @@ COMMANDS = {
         ),
     ),
     "export": Command(
-        "files:export_records", "write records to one file, to take them elsewhere", "export records.zip",
+        "exchange:export_records", "write records to one file, to take them elsewhere", "export records.zip",
         (
             argument("file", "FILE", "the file to write", type=Path),
             argument("--machine", "NAME", "only the records of this machine (default: of all)"),
@@ -214,7 +214,7 @@ COMMANDS = {
         ),
     ),
     "import": Command(
-        "files:import_records", "add records of another machine", "import records.zip --as lab",
+        "exchange:import_records", "add records of another machine", "import records.zip --as lab",
         (
             argument("path", "PATH", "a file that `export` wrote, or a machine's folder", type=Path),
             argument("--as", "NAME", "the name that the machine gets here", dest="name"),

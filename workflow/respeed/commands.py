@@ -25,11 +25,10 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, cannot_write, nearest
+from respeed.errors import UserError, cannot_write, nearest, unknown
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
 from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import paper_names
-from respeed.inputs.reader import unknown
 from respeed.machine import machine_slug
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session

@@ -71,29 +71,36 @@ def _facts(name: str) -> Iterator[Finding]:
     yield Finding("packages", ", ".join(f"{name} {version}" for name, version in package_versions().items()))
     yield Finding("BLAS of SciPy", library_label(scipy_library()))
     counters, why_not = cpu_counters()
-    yield Finding("energy", ", ".join(counter.domain for counter in counters) or f"not measured: {why_not}")
+    domains = [counter.domain for counter in counters]
+    yield Finding("energy", ", ".join(domains) or f"not measured: {why_not}")
     notes = notes_of(name)
     price = notes and notes.price
     yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is noted")
 
 
 def _cpu() -> Iterator[Finding]:
-    quota, cores = cpu_quota(), psutil.cpu_count(logical=False) or 1
-    fewer = "raise the container's CPU limit, or expect fewer threads" if quota is not None and quota < cores else None
-    yield Finding("CPU quota", "none" if quota is None else f"{quota:g} CPUs", fewer)
+    quota = cpu_quota()
+    if quota is None:
+        yield Finding("CPU quota", "none")
+    else:
+        is_enough = quota >= (psutil.cpu_count(logical=False) or 1)
+        advice = None if is_enough else "raise the container's CPU limit, or expect fewer threads"
+        yield Finding("CPU quota", f"{quota:g} CPUs", advice)
     if governor := frequency_governor():
-        faster = "set it to performance: sudo cpupower frequency-set -g performance"
-        yield Finding("frequency governor", governor, None if governor == "performance" else faster)
+        advice = "set it to performance: sudo cpupower frequency-set -g performance"
+        yield Finding("frequency governor", governor, None if governor == "performance" else advice)
     battery = getattr(psutil, "sensors_battery", lambda: None)()
     if battery and not battery.power_plugged:
         yield Finding("power", "battery", "plug it in: clocks are lower on battery")
 
 
 def _memory() -> Iterator[Finding]:
-    memory, left = psutil.virtual_memory(), memory_left()
-    limit = "" if left is None else f"; the control group leaves {left / 2**30:.1f} GiB"
+    memory = psutil.virtual_memory()
+    free = f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free"
+    allowed = memory_left()
+    if allowed is not None:
+        free += f"; the control group leaves {allowed / 2**30:.1f} GiB"
     is_swapped = psutil.swap_memory().used > SWAP_SHARE * memory.total
-    free = f"{memory.available / 2**30:.1f} of {memory.total / 2**30:.1f} GiB free{limit}"
     yield Finding("memory", free, "close programs: memory was swapped out" if is_swapped else None)
 
 
@@ -102,11 +109,13 @@ def _programs() -> Iterator[Finding]:
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
     steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
-    others = [process.info for process in psutil.process_iter(["cpu_percent", "name"]) if process.pid != os.getpid()]
-    busy = sorted(((other["cpu_percent"] or 0.0, other["name"]) for other in others), reverse=True)
-    names = [f"{name} ({percent:.0f}% of a core)" for percent, name in busy if percent > 100 * BUSY_SHARE]
-    advice = "close them, or measure later" if names else None
-    yield Finding("other programs", ", ".join(names[:4]) or "none busy", advice)
+    programs = [process.info for process in psutil.process_iter(["cpu_percent", "name"]) if process.pid != os.getpid()]
+    shares = sorted(((program["cpu_percent"] or 0.0, program["name"]) for program in programs), reverse=True)
+    busy = [f"{name} ({percent:.0f}% of a core)" for percent, name in shares if percent > 100 * BUSY_SHARE]
+    if busy:
+        yield Finding("other programs", ", ".join(busy[:4]), "close them, or measure later")
+    else:
+        yield Finding("other programs", "none busy")
     if steal > STEAL_SHARE:
         yield Finding("host", f"gives {steal:.0%} of our time to others", "use a host of your own, or more rounds")
 
@@ -114,14 +123,15 @@ def _programs() -> Iterator[Finding]:
 def _devices() -> Iterator[Finding]:
     """Yield the driver's facts of NVIDIA's devices, and whether each backend computes rightly on each device."""
     for facts in device_facts():
-        texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items() if fact != "name"]
-        limit, usual = facts.get("power_limit_watts", 0.0), facts.get("default_power_limit_watts", 0.0)
+        name = facts.pop("name", "NVIDIA GPU")
+        texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items()]
+        usual = facts.get("default_power_limit_watts", 0.0)
         advice = None
         if facts.get("processes"):
             advice = "end the other programs on it, or measure later"
-        elif 0 < limit < usual:
+        elif 0 < facts.get("power_limit_watts", 0.0) < usual:
             advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}"
-        yield Finding(facts.get("name", "NVIDIA GPU"), ", ".join(texts), advice)
+        yield Finding(name, ", ".join(texts), advice)
     profiles = PROFILE_FILES.load_all(chosen=()).values()
     rows = [row for row in profiles if not (row.is_cpu or row.optional or missing_device(row.device))]
     for backend, device in dict.fromkeys((row.backend, row.device) for row in rows):
@@ -149,11 +159,14 @@ def _lock_and_steadiness() -> Iterator[Finding]:
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
-    unsteady = "neighbours take part of the cores, and intervals will be wider: measure later, or on a quieter host"
-    yield Finding("reference probe", state, unsteady if slow > MAX_SLOW_SHARE else None)
-    ran = proof["threads_ran"]
-    wrong = "check OMP_NUM_THREADS and its like" if ran not in (None, cores) else None
-    yield Finding("threads", f"{'unknown' if ran is None else ran} ran, {cores} asked", wrong)
+    advice = "neighbours take part of the cores, and intervals will be wider: measure later, or on a quieter host"
+    yield Finding("reference probe", state, advice if slow > MAX_SLOW_SHARE else None)
+    threads = proof["threads_ran"]
+    if threads is None:
+        yield Finding("threads", f"unknown ran, {cores} asked")
+    else:
+        advice = "check OMP_NUM_THREADS and its like"
+        yield Finding("threads", f"{threads} ran, {cores} asked", advice if threads != cores else None)
 
 
 def _profiles() -> list[list[str]]:
@@ -162,7 +175,10 @@ def _profiles() -> list[list[str]]:
     rows, why_not = find_rows(profiles)
     lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]
     for name, row in rows.items():
-        cpus = f" on CPU {show_list(row.cpus)}" if row.cpus else ""
-        named = ", measured only where it is named" if row.profile.optional else ""
-        lines.append([name, row.profile.label, "yes", f"{counted(row.threads, 'thread')}{cpus}{named}"])
+        text = counted(row.threads, "thread")
+        if row.cpus:
+            text += f" on CPU {show_list(row.cpus)}"
+        if row.profile.optional:
+            text += ", measured only where it is named"
+        lines.append([name, row.profile.label, "yes", text])
     return sorted(lines)

@@ -4,8 +4,8 @@ import difflib
 import errno
 import heapq
 import itertools
-import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from respeed.text import clip, visible
@@ -50,14 +50,20 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return f"{guess}; there are: {', '.join(names) or 'none'}"
 
 
+def unknown(start: str, name: str, names: Iterable[str]) -> list[str]:
+    """Return a line that begins with `start` if `name` is not among `names`, and otherwise no line."""
+    names = tuple(names)
+    return [] if name in names else [f"{start} {name!r}{nearest(name, names)}"]
+
+
 def _pairs(word: str) -> set[Any]:
     """Return the letters of a word, and its pairs of letters side by side."""
     return {*word, *itertools.pairwise(word)}
 
 
-def cannot_write(path: str | os.PathLike[str], error: OSError) -> UserError:
+def cannot_write(path: str | Path, error: OSError) -> UserError:
     """Return the error for a file that the system refused to write, such as on a full disk."""
-    return UserError(f"{os.fspath(path)}: cannot be written: {error.strerror}")
+    return UserError(f"{path}: cannot be written: {error.strerror}")
 
 
 def is_of_the_disk(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass as model
 from pydantic.json_schema import SkipJsonSchema
 
-from respeed.errors import nearest
+from respeed.errors import unknown
 from respeed.paths import NAME
 
 # --- types of values
@@ -77,9 +77,8 @@ def known(kind: str, names: Callable[[], Iterable[str]]) -> AfterValidator:
 
 def check_known(kind: str, name: str, names: Iterable[str]) -> str:
     """Return `name`; raise ValueError, as pydantic expects of validators, if it is none of the `names` of a `kind`."""
-    names = tuple(names)
-    if name not in names:
-        raise ValueError(f"no {kind} {name!r}{nearest(name, names)}")
+    for line in unknown(f"no {kind}", name, names):
+        raise ValueError(line)
     return name
 
 

@@ -168,8 +168,11 @@ def hold_folder(smoke: bool) -> int:
 
 def check_room(folder: Path) -> None:
     """Raise UserError if the disk that `folder` lies on, or will lie on, is nearly full."""
-    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if (free := shutil.disk_usage(place).free) < NEEDED_BYTES:
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
+    if free < NEEDED_BYTES:
         raise UserError(
             f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make room, "
             f"and {RESUMES}"

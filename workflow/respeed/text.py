@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 # A line of a message, and a text of a record, is no longer than this.
@@ -39,7 +39,8 @@ def printable(text: str) -> str:
     """Return the text on one line: white space becomes spaces, and characters that cannot be printed are left out."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(" " if char.isspace() else char for char in text if char.isspace() or not is_unprintable(char))
+    spaced = re.sub(r"\s", " ", text)
+    return "".join(char for char in spaced if not is_unprintable(char))
 
 
 def squeeze(text: str) -> str:
@@ -73,18 +74,21 @@ def shorten(text: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return an error's type and its first line; the lines after the first are the same for all errors of a device."""
-    return ": ".join(filter(None, (type(error).__name__, shorten(str(error).strip().partition("\n")[0]))))
+    name = type(error).__name__
+    line = shorten(str(error).strip().partition("\n")[0])
+    return f"{name}: {line}" if line else name
 
 
 def join_words(words: list[str]) -> str:
     """Return the words as a list for people: "a, b and c", or "a; b and c" if any word contains a comma."""
     comma = "; " if any("," in word for word in words) else ", "
-    return " and ".join(filter(None, [comma.join(words[:-1]), *words[-1:]]))
+    first = comma.join(words[:-1])
+    return f"{first} and {words[-1]}" if first else "".join(words)
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return a count in words: "1 record", "2 records"."""
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def in_words(seconds: float) -> str:
@@ -148,8 +152,10 @@ def measured_value(value: float | None, low: float | None, high: float | None, *
     """
     if not is_known(value):
         return Value()
-    margin = f"±{format_share(max(high / value - 1, 1 - low / value))}" if is_known(low) and is_known(high) else ""
-    return Value(f"{format_number(value)}{unit}", margin or NO_INTERVAL)
+    interval = NO_INTERVAL
+    if is_known(low) and is_known(high):
+        interval = f"±{format_share(max(high / value - 1, 1 - low / value))}"
+    return Value(f"{format_number(value)}{unit}", interval)
 
 
 def measured_time(seconds: float | None, low: float | None, high: float | None) -> Value:
@@ -157,8 +163,8 @@ def measured_time(seconds: float | None, low: float | None, high: float | None) 
     if not is_known(seconds):
         return Value()
     unit, length = next((unit, length) for below, unit, length in _TIMES if seconds < below)
-    low, high = (end and end / length for end in (low, high))
-    return measured_value(seconds / length, low, high, unit=f" {unit}")
+    text = f"{format_number(seconds / length)} {unit}"
+    return replace(measured_value(seconds, low, high), text=text)
 
 
 def format_share(share: float) -> str:
@@ -175,7 +181,8 @@ def format_whole_share(share: float) -> str:
 def format_span(values: Iterable[float], digits: int = 3) -> str:
     """Return the range of some numbers: 12.9 to 72.6; a single number if both ends read the same."""
     ordered = sorted(values)
-    lowest, highest = format_number(ordered[0], digits), format_number(ordered[-1], digits)
+    lowest = format_number(ordered[0], digits)
+    highest = format_number(ordered[-1], digits)
     return lowest if lowest == highest else f"{lowest} to {highest}"
 
 
@@ -186,5 +193,5 @@ def format_speedup(value: float | None) -> str:
 
 def group_thousands(text: str) -> str:
     """Return a printed number with all its digits, and with commas: 223741 as 223,741, 38.60 as 38.60."""
-    whole, point, rest = text.strip().partition(".")
-    return f"{int(whole):,}{point}{rest}" if whole.isdecimal() else text.strip()
+    digits, point, decimals = text.strip().partition(".")
+    return f"{int(digits):,}{point}{decimals}" if digits.isdecimal() else text.strip()

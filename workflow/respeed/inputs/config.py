@@ -13,13 +13,18 @@ from pydantic.json_schema import SkipJsonSchema
 from respeed.errors import UserError
 from respeed.inputs.machines import load_profile, profile_names
 from respeed.inputs.papers import load_papers, paper_names
-from respeed.inputs.reader import fit, from_here, mistakes_of, parse_yaml, read_yaml
+from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
 from respeed.model import FORM, LARGEST, SOME, Name, Named, check_known, known
 from respeed.paths import NAME, ROOT
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
 Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
+
+
+def _split(value: Any) -> Any:
+    """Return the words of a text with commas, as in --config; return any other value as it is."""
+    return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
 
 NameOf = TypeVar("NameOf")
@@ -32,15 +37,20 @@ Names = Annotated[
 PaperName = Annotated[str, known("paper", lambda: paper_names())]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
 # Words for machines in `show`: this one, and every one that has records.
-THIS, ALL = "this", "all"
+THIS = "this"
+ALL = "all"
 Machines = Annotated[
     tuple[str, ...],
+    BeforeValidator(_split),
     SOME,
     WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
 ]
+# Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
+DIGITS = 32
 # Consent to what a paper's programs run (inputs/consent.py).
 Consent = Annotated[
-    str, Field(pattern=rf"^{NAME.pattern}@[0-9a-f]{{32}}$", description="NAME@CHECKSUM, as `respeed check` prints it")
+    str,
+    Field(pattern=f"^{NAME.pattern}@[0-9a-f]{{{DIGITS}}}$", description="NAME@CHECKSUM, as `respeed check` prints it"),
 ]
 # The keys of config.yaml that a preset may replace.
 CHOICES = {"papers", "experiments", "profiles"}
@@ -104,23 +114,19 @@ class Config:
         if "presets" not in info.data:
             raise ValueError("")  # the mistakes of presets have lines of their own
         check_known("preset", name, info.data["presets"])
-        instead = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
-        return dataclasses.replace(info.data["presets"][name], **instead)
+        preset = info.data["presets"][name]
+        values = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
+        return dataclasses.replace(preset, **values)
 
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
     def _find_names(cls, value: Any, info: ValidationInfo) -> Any:
-        """Return the names that "all" means, or the listed names; a text with commas, as in --config, is a list."""
+        """Return the names that "all" means, or the listed names."""
         if value != "all":
-            return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+            return _split(value)
         if info.field_name == "profiles":
             return tuple(name for name in profile_names() if not _is_optional(name))
         return paper_names() if info.field_name == "papers" else None
-
-    @field_validator("show", mode="before")
-    @classmethod
-    def _split_names(cls, value: Any) -> Any:
-        return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
     @field_validator("experiments")
     @classmethod
@@ -128,14 +134,18 @@ class Config:
         if names and "papers" in info.data:
             with contextlib.suppress(UserError):  # named where the paper is read
                 papers = load_papers(info.data["papers"]).values()
+                tables = set[str]().union(*(paper.experiments for paper in papers))
                 for name in names:
-                    check_known("experiment", name, [table for paper in papers for table in paper.experiments])
+                    check_known("experiment", name, tables)
         return names
 
 
 def _is_optional(profile: str) -> bool:
     """Return whether `all` leaves the profile out. A profile with mistakes stays in, to be reported."""
-    return not mistakes_of(lambda: load_profile(profile)) and load_profile(profile).optional
+    try:
+        return load_profile(profile).optional
+    except UserError:
+        return False
 
 
 def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
@@ -153,21 +163,22 @@ def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] 
     UserError
         A line for each mistake. Mistakes inside the named papers and profiles are not among them.
     """
-    data, overrides = read_yaml(path), overrides or {}
+    data = read_yaml(path)
+    overrides = dict(overrides or {})
     if "allow" in overrides:
         raise UserError(f"--config cannot set allow: list the papers whose programs may run in {from_here(path)}")
-    if isinstance(data, dict):
-        data = {**data, **_choices_of_preset({**data, **overrides}), **overrides}
-    all_profiles = isinstance(data, dict) and data.get("profiles") == "all"
-    config: Config = fit(Config, data, path, overridden=overrides, all_profiles=all_profiles)
-    return config
+    if not isinstance(data, dict):
+        return fit(Config, data, path)
+    data = data | _choices_of_preset(data | overrides) | overrides
+    return fit(Config, data, path, overridden=overrides, all_profiles=data.get("profiles") == "all")
 
 
 def _choices_of_preset(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the papers, experiments and profiles that the chosen preset names; mistakes are found elsewhere."""
-    presets, name = data.get("presets"), data.get("preset")
-    preset = presets.get(name) if isinstance(presets, dict) and isinstance(name, str) else None
-    return {key: preset[key] for key in CHOICES & preset.keys()} if isinstance(preset, dict) else {}
+    match data:
+        case {"presets": dict(presets), "preset": str(name)} if isinstance(presets.get(name), dict):
+            return {key: value for key, value in presets[name].items() if key in CHOICES}
+    return {}
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

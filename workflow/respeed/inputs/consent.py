@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from respeed.errors import UserError
+from respeed.inputs.config import DIGITS
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import from_here, read_yaml
 from respeed.machine.software import checksum_of
@@ -19,10 +20,9 @@ from respeed.model import ARCHITECTURES, Case, command_of
 from respeed.paths import ROOT, private_folder, write_text
 from respeed.text import join_words
 
-# Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
-DIGITS = 32
 # More than any program of a paper has; each file counts as so many bytes more.
-MOST_BYTES, A_FILE = 2**32, 2**18
+MOST_BYTES = 2**32
+A_FILE = 2**18
 
 
 def why_denied(case: Case) -> str | None:
@@ -39,15 +39,22 @@ def why_denied(case: Case) -> str | None:
 def say_denied(paper: str) -> list[str]:
     """Return lines about a paper whose programs may not run: what they would run, and how to allow it."""
     commands = find_commands(paper)
-    if not commands or (consent := find_consent(paper)) in _allowed():
+    if not commands:
         return []
+    consent = find_consent(paper)
+    allowed = _allowed()
+    if consent in allowed:
+        return []
+    first = f"{paper}: its programs are not allowed to run"
+    files = _find_files(paper)
+    before = [text for text in allowed if text.startswith(f"{paper}@")]
+    if before:
+        first += f", as they have changed: {join_words(_changes(commands, files, before[0]))}"
     # So that a later version can be compared with what was shown here.
     with contextlib.suppress(OSError, UserError):
-        write_text(_shown_file(consent), "\n".join([*commands, *_find_files(paper)]))
-    before = [known for known in _allowed() if known.startswith(f"{paper}@")]
-    changed = f", as they have changed: {join_words(_changes(paper, before[0]))}" if before else ""
+        write_text(_shown_file(consent), "\n".join(commands + files))
     return [
-        f"{paper}: its programs are not allowed to run{changed}",
+        first,
         f"  commands ({from_here(PAPER_FILES.path(paper))}):",
         *(f"    {command}" for command in commands),
         f"  if you trust them and all files of that folder, write in config.yaml: allow: [{consent}]",
@@ -56,8 +63,8 @@ def say_denied(paper: str) -> list[str]:
 
 def find_consent(paper: str) -> str:
     """Return what config.yaml says to allow a paper's programs as they are now: NAME@CHECKSUM."""
-    said = "\n".join(_find_files(paper))
-    return f"{paper}@{hashlib.sha256(said.encode()).hexdigest()[:DIGITS]}"
+    digest = hashlib.sha256("\n".join(_find_files(paper)).encode())
+    return f"{paper}@{digest.hexdigest()[:DIGITS]}"
 
 
 def find_commands(paper: str) -> list[str]:
@@ -83,14 +90,16 @@ def _find_files(paper: str) -> list[str]:
     Raises UserError for what could change unseen: what cannot be read, is no file, or is a link that leads out.
     """
     folder = PAPER_FILES.path(paper).parent
-    lines, left = list[str](), MOST_BYTES
+    lines = []
+    room = MOST_BYTES
     try:
         for home, folders, names in os.walk(folder, onerror=_raise):
             for path in [Path(home, name) for name in folders + names]:
-                name, kind = _quote(str(path.relative_to(folder))), path.lstat().st_mode
+                name = _quote(str(path.relative_to(folder)))
+                kind = path.lstat().st_mode
                 if stat.S_ISREG(kind):
-                    left -= path.stat().st_size + A_FILE
-                    if left < 0:
+                    room -= path.stat().st_size + A_FILE
+                    if room < 0:
                         raise UserError(f"{folder}: has too much to be looked at; keep elsewhere what is not run")
                     lines.append(f"{name} {checksum_of(path)}")
                 elif stat.S_ISLNK(kind) and path.resolve().is_relative_to(folder.resolve()):
@@ -108,13 +117,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _changes(paper: str, consent: str) -> list[str]:
-    """Return what has changed since the paper was allowed by this consent."""
-    before = list[str]()
+def _changes(commands: list[str], files: list[str], consent: str) -> list[str]:
+    """Return those commands and names of files that are new since the paper was allowed by this consent."""
+    before = ""
     with contextlib.suppress(OSError, UserError, ValueError):
-        before = _shown_file(consent).read_text(encoding="utf-8").splitlines()
-    new = [command for command in find_commands(paper) if command not in before]
-    new += [line.rpartition(" ")[0] for line in _find_files(paper) if line not in before]
+        before = _shown_file(consent).read_text(encoding="utf-8")
+    lines = before.splitlines()
+    new = [command for command in commands if command not in lines]
+    new += [line.rpartition(" ")[0] for line in files if line not in lines]
     return new if before and new else ["something is gone, or it was allowed elsewhere"]
 
 

@@ -105,8 +105,7 @@ class Profile:
 
 
 def _read_profile(name: str, path: Path) -> Profile:
-    found: Profile = fit(Profile, read_yaml(path), path, name=name, ladder=False)
-    return found
+    return fit(Profile, read_yaml(path), path, name=name, ladder=False)
 
 
 PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read_profile)
@@ -124,9 +123,10 @@ def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     no BLAS, or SciPy's.
     """
     # The default, for a machine without a description, is the BLAS of SciPy's own wheels.
-    there, needed = facts.get("blas", "openblas"), profile.requires.get("library")
-    if needed and needed != there:
-        return f"needs {library_label(needed)}; SciPy computes with {library_label(there)} here"
+    library = facts.get("blas", "openblas")
+    needed = profile.requires.get("library")
+    if needed and needed != library:
+        return f"needs {library_label(needed)}; SciPy computes with {library_label(library)} here"
     return None
 
 
@@ -156,7 +156,8 @@ ALONE = ("exclusive", "contiguous", "nice")
 _VALUE = r"[A-Za-z0-9_\[(*@][A-Za-z0-9._:,=&|*@%+()\[\]-]{0,199}"
 Word = Annotated[str, Field(pattern=f"^{_VALUE}$", description="a word for Slurm, without spaces")]
 # What a job asks for by default, and the shortest time limit in minutes: a job takes minutes to begin measuring.
-SLURM, LEAST_MINUTES = {"runtime": 60, "slurm_extra": "--exclusive"}, 5
+SLURM = {"runtime": 60, "slurm_extra": "--exclusive"}
+LEAST_MINUTES = 5
 Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
 
@@ -198,12 +199,11 @@ class Notes:
     name: SkipJsonSchema[str]
     price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
-    slurm: Annotated[Slurm, AfterValidator(lambda asked: SLURM | asked)] | None = None
+    slurm: Annotated[Slurm, AfterValidator(lambda slurm: SLURM | slurm)] | None = None
 
 
 def _read_notes(name: str, path: Path) -> Notes:
-    found: Notes = fit(Notes, read_yaml(path) or {}, path, name=name)
-    return found
+    return fit(Notes, read_yaml(path) or {}, path, name=name)
 
 
 MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
@@ -228,5 +228,5 @@ class Datasheet:
 
 def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
     """Return all data sheets by name, or those of one kind; raise UserError if their file has mistakes."""
-    every: dict[str, Datasheet] = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
-    return {name: sheet for name, sheet in every.items() if kind in ("", sheet.kind)}
+    sheets = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
+    return {name: sheet for name, sheet in sheets.items() if kind in ("", sheet.kind)}

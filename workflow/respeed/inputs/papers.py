@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from respeed.errors import nearest
-from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml, unknown
+from respeed.errors import nearest, unknown
+from respeed.inputs.reader import SHOWN, Files, WrongFile, adapter, fit, read_text, read_yaml
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
     INFERRED,
@@ -31,7 +31,6 @@ from respeed.model import (
     Experiment,
     Names,
     Paper,
-    Parameters,
     Place,
     Printed,
     Program,
@@ -49,24 +48,32 @@ HEAD = "experiment,case,row,value,unit,printed"
 
 
 def _read(name: str, path: Path) -> Paper:
-    paper: Paper = fit(Paper, read_yaml(path), path, name=name, published={}, speedups={})
-    measured, wrong, mistakes = dict(paper.experiments), set[str](), list[str]()
+    paper = fit(Paper, read_yaml(path), path, name=name, published={}, speedups={})
+    experiments = dict(paper.experiments)
+    mistakes = list[str]()
+    wrong = set()
     for title, table in paper.experiments.items():
-        found = [*_table_mistakes(table, paper)]
-        if not found:
-            measured[title] = _measured(table, name)
-            found = [*_case_mistakes(measured[title])]
-        wrong |= {title} if found else set()
-        mistakes += found
-    paper = replace(paper, experiments=measured)
+        lines = [*_table_mistakes(table, paper)]
+        if not lines:
+            tiny = _cases(table, name, is_tiny=True)
+            table = replace(table, cases=tuple(_cases(table, name)), smoke_cases=tuple(tiny))
+            experiments[title] = table
+            lines = [*_case_mistakes(table)]
+        if lines:
+            wrong.add(title)
+        mistakes += lines
+    paper = replace(paper, experiments=experiments)
     for claim in paper.claims.values():
-        mistakes += _claim_mistakes(claim, paper) if claim.experiment not in wrong else ()
+        if claim.experiment not in wrong:
+            mistakes += _claim_mistakes(claim, paper)
     lines = [f"{path}: {line}" for line in dict.fromkeys(mistakes)]  # several cases may have the same mistake
     numbers = path.with_name("published.csv")
     if os.path.lexists(numbers):  # a paper that prints no number needs none
         paper, more = _read_published(paper, numbers)
         lines += more
-    if lines := lines or [f"{numbers}: {line}" for line in _printed_mistakes(paper)]:
+    if not lines:
+        lines = [f"{numbers}: {line}" for line in _printed_mistakes(paper)]
+    if lines:
         raise WrongFile(lines)
     return paper
 
@@ -77,30 +84,24 @@ load_paper = PAPER_FILES.load
 load_papers = PAPER_FILES.load_all
 
 
-def _measured(table: Experiment, paper: str) -> Experiment:
-    """Return a table in which each case has its workload and all its parameters."""
-    cases = [case for one in table.cases for case in _cases(one, table, paper)]
-    tried = [case for one in table.smoke_cases for case in _cases(one, table, paper, is_tried=True)]
-    return replace(table, cases=tuple(cases), smoke_cases=tuple(tried))
-
-
-def _cases(entry: Case, table: Experiment, paper: str, *, is_tried: bool = False) -> Iterator[Case]:
-    """Yield a case with its workload and all its parameters, once for each algorithm that has the case."""
-    for workload in table.algorithms or (entry.workload or table.workload,):
-        own: Parameters = {}
-        if algorithm := table.algorithms.get(workload):
-            if algorithm.cases and entry.name not in algorithm.cases:
-                continue
-            # An algorithm's own parameters are for the table's cases, not for the tiny ones of the smoke preset.
-            own = ({} if is_tried else algorithm.parameters) | algorithm.cases.get(entry.name, {})
-        takes = _kinds(table, workload)[1]
-        shared = {key: value for key, value in table.protocol.items() if key in takes}
-        parameters = {**shared, **entry.parameters, **own}
-        if workload == PROGRAM:
-            program = adapter(Program).dump_python(table.program, mode="json", exclude_defaults=True)
-            parameters[PROGRAM] = {"paper": paper} | program
-        column = None if is_tried else entry.column  # a tiny case has no printed column
-        yield replace(entry, workload=workload, parameters=parameters, column=column)
+def _cases(table: Experiment, paper: str, *, is_tiny: bool = False) -> Iterator[Case]:
+    """Yield the table's cases, or its tiny ones, with their workloads and all parameters, one for each algorithm."""
+    for entry in table.smoke_cases if is_tiny else table.cases:
+        for workload in table.algorithms or (entry.workload or table.workload,):
+            _, takes = _kinds(table, workload)
+            parameters = {key: value for key, value in table.protocol.items() if key in takes}
+            parameters |= entry.parameters
+            if algorithm := table.algorithms.get(workload):
+                if algorithm.cases and entry.name not in algorithm.cases:
+                    continue
+                if not is_tiny:  # an algorithm's own parameters are for the table's cases
+                    parameters |= algorithm.parameters
+                parameters |= algorithm.cases.get(entry.name, {})
+            if workload == PROGRAM:
+                program = adapter(Program).dump_python(table.program, mode="json", exclude_defaults=True)
+                parameters[PROGRAM] = {"paper": paper} | program
+            column = None if is_tiny else entry.column  # a tiny case has no printed column
+            yield replace(entry, workload=workload, parameters=parameters, column=column)
 
 
 def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
@@ -113,8 +114,11 @@ def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
     if workload != PROGRAM or table.program is None:
         return facts.parameters, facts.takes
     needs: Kinds = dict.fromkeys(sorted(table.program.placeholders - ROW_SAYS), "any")
-    others = (workloads()[name].takes for name in table.algorithms if name != PROGRAM)
-    return needs, {key: kind for one in (*others, facts.options, needs) for key, kind in one.items()}
+    takes: Kinds = {}
+    for name in table.algorithms:
+        if name != PROGRAM:
+            takes |= workloads()[name].takes
+    return needs, takes | facts.options | needs
 
 
 # Mistakes in a paper.yaml that fits the model; each is a line without the file's name.
@@ -122,39 +126,43 @@ def _kinds(table: Experiment, workload: str) -> tuple[Kinds, Kinds]:
 
 def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
     """Yield the mistakes that keep the table's cases from being made."""
-    where, entries = f"experiments.{table.name}", (*table.cases, *table.smoke_cases)
+    where = f"experiments.{table.name}"
+    entries = (*table.cases, *table.smoke_cases)
+    algorithms = table.algorithms.values()
     names = Counter(entry.name for entry in entries)
     for case, times in names.items():
         if times > 1:
             yield f"{where}: the case {case!r} is there twice; give one of them another name"
         if case in (TOTAL, SMOKE_TOTAL):
             yield f"{where}: the case {case!r} has the name of the sum of all cases; give it another one"
-        if table.algorithms and all(one.cases and case not in one.cases for one in table.algorithms.values()):
+        if algorithms and all(algorithm.cases and case not in algorithm.cases for algorithm in algorithms):
             yield f"{where}: no algorithm has the case {case!r}; leave it out, or name it in one of them"
     if table.repeats and (table.examples or table.unit.counted == "examples"):
         yield f"{where}: leave repeats out: the table counts examples, which give the number of steps"
     if table.total and table.unit.counted:
         yield f"{where}: leave total out: {table.unit.name} of several cases do not add up"
-    for name, algorithm in table.algorithms.items():
+    for algorithm in algorithms:
         for row in algorithm.published_for:
-            yield from unknown(f"{where}.algorithms.{name}.published_for: no row", row, paper.rows)
+            yield from unknown(f"{where}.algorithms.{algorithm.name}.published_for: no row", row, paper.rows)
         for case in algorithm.cases:
-            yield from unknown(f"{where}.algorithms.{name}.cases: no case", case, names)
-    used = [(".workload", table.workload), *((f".algorithms.{name}", name) for name in table.algorithms)]
-    used += [(f": case {entry.name}: workload", entry.workload) for entry in entries if entry.workload]
+            yield from unknown(f"{where}.algorithms.{algorithm.name}.cases: no case", case, names)
+    used = {".workload": table.workload} | {f".algorithms.{name}": name for name in table.algorithms}
     for entry in entries:
-        at = f"{where}: case {entry.name}"
-        if entry.workload and table.algorithms:
-            yield f"{at}: a table of several algorithms has its programs in `algorithms` alone: leave workload out"
+        key = f": case {entry.name}"
+        if entry.workload:
+            used[f"{key}: workload"] = entry.workload
+        if entry.workload and algorithms:
+            advice = "has its programs in `algorithms` alone: leave workload out"
+            yield f"{where}{key}: a table of several algorithms {advice}"
         if PROGRAM in entry.parameters:
-            yield f"{at}: unknown key 'program'; write it in the table"
-    programs = {name for _, name in used}
-    if wrong := [f"{where}{at}: {why}" for at, name in used if (why := why_unusable("workload", name))]:
-        yield from wrong
-    elif PROGRAM in programs and table.program is None:
+            yield f"{where}{key}: unknown key 'program'; write it in the table"
+    reasons = {key: why_unusable("workload", name) for key, name in used.items()}
+    if any(reasons.values()):
+        yield from (f"{where}{key}: {reason}" for key, reason in reasons.items() if reason)
+    elif PROGRAM in used.values() and table.program is None:
         yield f"{where}: the table has no program; write program: {{command: [...]}} there"
     else:
-        keys = {key for name in programs for key in _kinds(table, name)[1]}
+        keys = set[str]().union(*(_kinds(table, name)[1] for name in used.values()))
         for key in table.protocol:
             yield from unknown(f"{where}.protocol: unknown key", key, keys)
 
@@ -164,7 +172,9 @@ def _case_mistakes(table: Experiment) -> Iterator[str]:
     for case in (*table.cases, *table.smoke_cases):
         where = f"experiments.{table.name}: case {case.name}"
         needs, takes = _kinds(table, case.workload)
-        given = {key: value for key, value in case.parameters.items() if (case.workload, key) != (PROGRAM, PROGRAM)}
+        given = dict(case.parameters)
+        if case.workload == PROGRAM:
+            del given[PROGRAM]
         for key, value in given.items():
             yield from unknown(f"{where}: unknown key", key, takes)
             if key in takes and (misfit := _misfit(value, takes[key])):
@@ -179,19 +189,24 @@ def _case_mistakes(table: Experiment) -> Iterator[str]:
 
 def _misfit(value: Any, kind: str | Names) -> str | None:
     """Return why a parameter's `value` is not of its `kind`; None if it is."""
-    said = clip(repr(value), SHOWN)
+    text = clip(repr(value), SHOWN)
     if isinstance(kind, tuple):
-        return None if value in kind else f"there is no {said}{nearest(value, kind)}"
+        return None if value in kind else f"there is no {text}{nearest(value, kind)}"
     if kind == "any" and value and isinstance(value, str):
         return None
-    allowed, words, least = ((int,), "whole number", 1) if kind == "whole" else ((int, float), "number", 0)
-    is_right = type(value) in allowed and least <= value <= LARGEST  # true is an int, too, but not so to a reader
-    return None if is_right else f"must be a {words} of at least {least}, not {said}"
+    if kind == "whole":
+        is_right = type(value) is int and 1 <= value <= LARGEST  # true is an int, too, but not so to a reader
+        words = "a whole number of at least 1"
+    else:
+        is_right = type(value) in (int, float) and 0 <= value <= LARGEST
+        words = "a number of at least 0"
+    return None if is_right else f"must be {words}, not {text}"
 
 
 def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     """Yield the mistakes that keep the claim from being tested on its table, or on the claims in its `of`."""
-    where, needed, rows = f"claims.{claim.name}", NEEDS[claim.test], paper.rows
+    where = f"claims.{claim.name}"
+    needed = NEEDS[claim.test]
     for key in dict.fromkeys(chain.from_iterable(NEEDS.values())):
         if key in needed and not getattr(claim, key):
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
@@ -204,31 +219,33 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     if not claim.experiment:
         return
     wrong = unknown(f"{where}.experiment: no experiment", claim.experiment, paper.experiments)
-    for key, name in (*[("row", claim.row)] * bool(claim.row), *(("over", name) for name in claim.over)):
-        wrong += unknown(f"{where}.{key}: no row", name, rows)
+    if claim.row:
+        wrong += unknown(f"{where}.row: no row", claim.row, paper.rows)
+    for name in claim.over:
+        wrong += unknown(f"{where}.over: no row", name, paper.rows)
     yield from wrong
     if wrong or ("row" in needed and not claim.row):
         return
     table = paper.experiments[claim.experiment]
     for name in claim.over:
-        if name == claim.row or (not table.algorithms and _are_alike(rows[name], rows[claim.row])):
+        if name == claim.row or (not table.algorithms and _are_alike(paper.rows[name], paper.rows[claim.row])):
             yield f"{where}.over: {name} and {claim.row} stand for the same rows of ours: their speedup is always 1"
     if "by" in needed:
-        sizes = {case.name: case.parameters.get(claim.by) for case in table.cases}
+        sizes = {case.name: case.parameters.get(claim.by, 0) for case in table.cases}
+        keys = set[str]().union(*(case.parameters for case in table.cases))
         wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
-        wrong += unknown(
-            f"{where}.by: no parameter", claim.by, {key for case in table.cases for key in case.parameters}
-        )
+        wrong += unknown(f"{where}.by: no parameter", claim.by, keys)
         yield from wrong
         numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
-        first, least = numbers.pop(claim.over_case, 0), min(numbers.values(), default=math.inf)
+        first = numbers.pop(claim.over_case, 0)
+        least = min(numbers.values(), default=math.inf)
         if not wrong and not 0 < first < least:
             yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
 
 
-def _are_alike(one: PublishedRow, other: PublishedRow) -> bool:
+def _are_alike(row: PublishedRow, base: PublishedRow) -> bool:
     """Return whether both published rows are compared with the same rows of ours."""
-    return bool({*one.beside} & {*other.beside}) and (one.precision or "fp32") == (other.precision or "fp32")
+    return bool({*row.beside} & {*base.beside}) and (row.precision or "fp32") == (base.precision or "fp32")
 
 
 # published.csv.
@@ -238,7 +255,7 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
     """Return the paper with the numbers and speedups of published.csv, and a line for each mistake there."""
     values: dict[Place, Printed] = {}
     speedups: dict[Place, Printed] = {}
-    mistakes: list[str] = []
+    mistakes = list[str]()
     head, *lines = read_text(path).splitlines() or [""]
     if head != HEAD:
         return paper, [f"{path}:1: the columns must be {HEAD}, in this order"]
@@ -246,14 +263,17 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
         if len(mistakes) > MOST_MISTAKES:
             break
         cells = next(csv.reader([line]), [])
-        wrong = [*_line_mistakes(cells, paper)] if cells else []
-        if cells and not wrong:
+        if not cells:
+            continue
+        wrong = [*_line_mistakes(cells, paper)]
+        if not wrong:
             experiment, case, row, value, unit, printed = cells
-            place, numbers = (experiment, case, row), speedups if unit == SPEEDUP else values
-            if place in numbers:
-                wrong = [f"{', '.join(place)} is there twice; leave one of them out"]
-            numbers[place] = Printed(_number(value), printed.removesuffix(SPEEDUP).strip())
-        mistakes += [f"{path}:{number}: {one}" for one in wrong]
+            key = (experiment, case, row)
+            numbers = speedups if unit == SPEEDUP else values
+            if key in numbers:
+                wrong.append(f"{', '.join(key)} is there twice; leave one of them out")
+            numbers[key] = Printed(_number(value), printed.removesuffix(SPEEDUP).strip())
+        mistakes += [f"{path}:{number}: {mistake}" for mistake in wrong]
     return replace(paper, published=values, speedups=speedups), mistakes
 
 
@@ -266,7 +286,7 @@ def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
     yield from unknown("no experiment", experiment, paper.experiments)
     yield from unknown("no row", row, paper.rows)
     if table := paper.experiments.get(experiment):
-        yield from unknown("no case", case, [table.columns.get(one, one) for one in table.case_names()])
+        yield from unknown("no case", case, [table.columns.get(name, name) for name in table.case_names()])
         yield from unknown("no unit", unit, [table.unit.name, SPEEDUP])
     if not 0 < _number(value) <= LARGEST:
         yield f"value: must be a number greater than 0, in digits such as 1234.5, not {value!r}"
@@ -283,22 +303,28 @@ def _number(text: str) -> float:
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
     """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
     for table in paper.experiments.values():
-        there = {place[1] for place in (*paper.published, *paper.speedups) if place[0] == table.name}
+        printed = {key[1] for key in (*paper.published, *paper.speedups) if key[0] == table.name}
         for case, column in table.columns.items():
-            yield from unknown(f"no number is printed in the column of the case {case!r}:", column, there)
+            yield from unknown(f"no number is printed in the column of the case {case!r}:", column, printed)
     for (name, column, row), number in paper.speedups.items():
-        made = paper.speedup(name, column, row, paper.cpu_rows)
+        speedup = paper.speedup(name, column, row, paper.cpu_rows)
+        if speedup is None:
+            continue
         # The two may differ by the rounding of the speedup and of the numbers.
-        if made and abs(made - number.value) > 0.5 * 10.0 ** -len(number.text.partition(".")[2]) + 0.01 * made:
-            place = f"the speedup {number.text} of {name}, {column}, {row}"
-            yield f"{place} contradicts the printed numbers, which give {made:.3g}"
+        decimals = len(number.text.partition(".")[2])
+        if abs(speedup - number.value) > 0.5 * 10.0**-decimals + 0.01 * speedup:
+            start = f"the speedup {number.text} of {name}, {column}, {row}"
+            yield f"{start} contradicts the printed numbers, which give {speedup:.3g}"
     for claim in paper.claims.values():
-        name, row, over = claim.experiment, claim.row, claim.over
-        cases = paper.experiments[name].case_names() if claim.test in {"each", "growth"} else ()
-        if cases and not any(
-            paper.speedup(name, one, row, over) or paper.printed_speedup(name, one, row) for one in cases
+        if claim.test not in {"each", "growth"}:
+            continue
+        row = claim.row
+        name = claim.experiment
+        cases = paper.experiments[name].case_names()
+        if not any(
+            paper.speedup(name, case, row, claim.over) or paper.printed_speedup(name, case, row) for case in cases
         ):
             yield (
-                f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(over)} in {name}, "
+                f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(claim.over)} in {name}, "
                 "nor numbers for one"
             )

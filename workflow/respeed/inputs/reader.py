@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,10 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 from yaml.composer import Composer
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError, nearest, unknown
 from respeed.model import LARGEST, Names
 from respeed.paths import NAME, ROOT, check_name
-from respeed.text import clip, name_unprintable, visible
+from respeed.text import clip, name_unprintable, squeeze, visible
 
 # People exchange these files, so their size is bounded before they are parsed. The longest paper has 23 kB.
 MAX_BYTES = 100_000
@@ -34,16 +35,18 @@ WORDS = {
     "valid number": "number", "a valid string": "text", "a valid boolean": "true or false",
 }  # fmt: skip
 Model = TypeVar("Model")
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 
 
 class WrongFile(UserError):
     """A file with mistakes; the message has the first mistake and the number of the others, `lines` has all."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        more = f" (and {len(lines) - 1} more: respeed check lists them)" if len(lines) > 1 else ""
-        super().__init__(f"{visible(lines[0])}{more}")
         self.lines = [visible(line) for line in lines]
+        text = self.lines[0]
+        if len(lines) > 1:
+            text += f" (and {len(lines) - 1} more: respeed check lists them)"
+        super().__init__(text)
 
 
 def lines_of(error: UserError) -> list[str]:
@@ -58,12 +61,6 @@ def mistakes_of(read: Callable[[], object]) -> list[str]:
     except UserError as error:
         return lines_of(error)
     return []
-
-
-def unknown(what: str, name: str, names: Iterable[str]) -> list[str]:
-    """Return a line that begins with `what` if `name` is not among `names`, and otherwise no line."""
-    names = tuple(names)
-    return [] if name in names else [f"{what} {name!r}{nearest(name, names)}"]
 
 
 # Files.
@@ -110,19 +107,22 @@ class Files(Generic[Model]):
         Raises UserError if a `chosen` file has mistakes; if `chosen` is None, all are chosen. Any other file with
         mistakes is left out, with a message.
         """
-        found = {}
+        models = {}
         for name in self.names() if names is None else names:
             try:
-                found[name] = self.load(name)
+                models[name] = self.load(name)
             except UserError as error:
                 if chosen is None or name in chosen:
                     raise
                 print(f"respeed: the {self.kind} {name} is left out: {error}", file=sys.stderr)
-        return found
+        return models
 
     def check(self) -> list[str]:
         """Return a line for each mistake in any file, drafts included."""
-        return [line for name in self._stems() for line in mistakes_of(functools.partial(self._read, name))]
+        lines = []
+        for name in self._stems():
+            lines += mistakes_of(functools.partial(self._read, name))
+        return lines
 
     def _read(self, name: str) -> Model:
         path = from_here(self.path(name))
@@ -130,8 +130,8 @@ class Files(Generic[Model]):
         return self.read(name, path)
 
     def _stems(self) -> list[str]:
-        found = (path.relative_to(self.folder).parts[0] for path in self.folder.glob(self.pattern))
-        return sorted(name.removesuffix(".yaml") for name in found)
+        paths = self.folder.glob(self.pattern)
+        return sorted(path.relative_to(self.folder).parts[0].removesuffix(".yaml") for path in paths)
 
 
 def from_here(path: Path) -> Path:
@@ -148,17 +148,17 @@ def read_bounded(path: Path, most: int) -> bytes:
     UserError
         The file is missing, unreadable, larger than `most` bytes, or not a regular file (a pipe, a device, a folder).
     """
-    shown = from_here(path)
+    where = from_here(path)
     try:
         # The check comes before opening, since some devices act when they are opened.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UserError(f"{shown}: is no regular file, but a folder, a pipe or a device; put the file itself there")
+            raise UserError(f"{where}: is no regular file, but a folder, a pipe or a device; put the file itself there")
         with path.open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
-        raise UserError(f"{shown}: cannot be read: {error.strerror}") from None
+        raise UserError(f"{where}: cannot be read: {error.strerror}") from None
     if len(content) > most:
-        raise UserError(f"{shown}: larger than {most} bytes, which no file of this kind needs")
+        raise UserError(f"{where}: larger than {most} bytes, which no file of this kind needs")
     return content
 
 
@@ -191,7 +191,7 @@ def parse_yaml(text: str, where: str) -> Any:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{where}{line}: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise UserError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
+        raise UserError(f"{where}: is not YAML: {squeeze(str(error))}") from None
 
 
 class _Loader(Composer, yaml.CSafeLoader):
@@ -217,11 +217,11 @@ class _Loader(Composer, yaml.CSafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            shown = clip(repr(key.value), SHOWN)
+            text = clip(repr(key.value), SHOWN)
             if key.tag != "tag:yaml.org,2002:str":
-                raise _refused(f"the key {shown} must be text; put quotes around it", key)
+                raise _refused(f"the key {text} must be text; put quotes around it", key)
             if key.value in seen:
-                raise _refused(f"the key {shown} is there twice; leave one of them out", key)
+                raise _refused(f"the key {text} is there twice; leave one of them out", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
@@ -255,7 +255,7 @@ for _tag, _pattern, _first in (
 # Models.
 
 
-def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any) -> Any:
+def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collection[str] = (), **given: Any) -> Model:
     """Return the data of a file as a model.
 
     Parameters
@@ -276,73 +276,87 @@ def fit(form: Any, data: Any, path: Path, *, overridden: Collection[str] = (), *
     WrongFile
         The data does not fit the model; there is a line for each mistake.
     """
-    found: dict[Place, tuple[list[str], Any]] = {}
+    messages = defaultdict[Location, list[str]](list)
+    values: dict[Location, Any] = {}
     if isinstance(data, dict):
-        found = {(key,): (["unknown key; leave it out"], None) for key in given if key in data}
+        for key in given:
+            if key in data:
+                messages[(key,)].append("unknown key; leave it out")
+        data = data | given
     try:
-        model = adapter(form).validate_python({**data, **given} if isinstance(data, dict) else data)
+        model: Model = adapter(form).validate_python(data)
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            place, message = _explain(one, data, form)
-            found.setdefault(place, ([], one["input"]))[0].append(message)
-    if not found:
+        for details in error.errors(include_url=False):
+            location, message = _explain(details, data, form)
+            messages[location].append(message)
+            values.setdefault(location, details["input"])
+    if not messages:
         return model
     # If a value may have several forms, a mistake inside the value is clearer than one about the value itself.
-    outer = {place[:length] for place in found for length in range(len(place))}
+    outer = set[Location]()
+    for location in messages:
+        outer.update(location[:length] for length in range(len(location)))
     lines = []
-    for place, (messages, value) in sorted(found.items(), key=lambda one: len(one[0])):
-        if place not in outer and any(messages):
-            where = "--config" if place and place[0] in overridden else from_here(path)
-            keys = ".".join(clip(str(part), SHOWN) for part in place) + ": " * bool(place)
-            lines.append(f"{where}: {keys}{_join(messages, value)}")
+    for location in sorted(messages, key=len):
+        if location not in outer and any(messages[location]):
+            where = "--config" if location and location[0] in overridden else from_here(path)
+            keys = ".".join(clip(str(part), SHOWN) for part in location)
+            text = _join(messages[location], values.get(location))
+            lines.append(f"{where}: {keys}: {text}" if location else f"{where}: {text}")
     raise WrongFile(lines)
 
 
-def _explain(error: Any, data: Any, form: Any) -> tuple[Place, str]:
-    """Return the place of a pydantic error in the data, and the error's message in words of YAML.
+def _explain(error: Any, data: Any, form: Any) -> tuple[Location, str]:
+    """Return the location of a pydantic error in the data, and the error's message in words of YAML.
 
     The message is empty if the mistake is reported elsewhere.
     """
-    place: Place = ()
+    location: Location = ()
     for part in error["loc"]:
         # If a value may have several forms, pydantic's place also names the form that it tried.
         if isinstance(part, int) or (isinstance(data, dict) and part in data):
-            place, data = (*place, part), data[part]
+            location = (*location, part)
+            data = data[part]
     match error["type"]:
         case "missing":
-            return (*place, error["loc"][-1]), "is missing"
+            return (*location, error["loc"][-1]), "is missing"
         case "unexpected_keyword_argument" | "extra_forbidden":
-            keys = {key for node in _forms_at(form, place[:-1]) for key in node.get("properties", ())}
-            return place, f"unknown key{nearest(str(place[-1]), keys)}"
+            keys = set[str]()
+            for node in _forms_at(form, location[:-1]):
+                keys.update(node.get("properties", ()))
+            return location, f"unknown key{nearest(str(location[-1]), keys)}"
         case "string_pattern_mismatch":
-            described = [node["description"] for node in _forms_at(form, place) if "description" in node]
-            return place, f"must be {' or '.join(described) or error['ctx']['pattern']}"
-    said = error["msg"]
-    for pydantic_says, ours in WORDS.items():
-        said = re.sub(pydantic_says, ours, said)
-    return place, said
+            described = [node["description"] for node in _forms_at(form, location) if "description" in node]
+            return location, f"must be {' or '.join(described) or error['ctx']['pattern']}"
+    message = error["msg"]
+    for pattern, word in WORDS.items():
+        message = re.sub(pattern, word, message)
+    return location, message
 
 
 def _join(messages: list[str], value: Any) -> str:
     """Join the messages about the forms that a value may have, as in "must be A or B, not C"."""
     if not all(message.startswith("must be ") for message in messages):
         messages = messages[:1]
-    said = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
-    if not said.startswith("must "):
-        return said
-    guess = nearest(str(value), re.findall("'([^']*)'", said)).partition(";")[0]
-    return f"{said}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
+    text = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
+    if not text.startswith("must "):
+        return text
+    guess = nearest(str(value), re.findall("'([^']*)'", text)).partition(";")[0]
+    return f"{text}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
 
 
-def _forms_at(form: Any, place: Place) -> list[dict[str, Any]]:
+def _forms_at(form: Any, location: Location) -> list[dict[str, Any]]:
     """Return the nodes of the JSON Schema for this place, one for each form that the value may have."""
     schema = json_schema(form)
+    definitions = {f"#/$defs/{name}": node for name, node in schema.get("$defs", {}).items()}
     nodes = [schema]
-    for part in place:
+    for part in location:
         inner = "items" if isinstance(part, int) else "additionalProperties"
-        parts = [node.get("properties", {}).get(part) or node.get(inner) or {} for node in nodes]
-        options = [one for node in parts for one in node.get("anyOf", [node])]
-        nodes = [schema["$defs"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in options]
+        parents = nodes
+        nodes = []
+        for parent in parents:
+            node = parent.get("properties", {}).get(part) or parent.get(inner) or {}
+            nodes += [definitions.get(option.get("$ref"), option) for option in node.get("anyOf", [node])]
     return nodes
 
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 
-from respeed.errors import UserError
-from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text, unknown
+from respeed.errors import UserError, unknown
+from respeed.inputs.reader import WrongFile, fit, from_here, lines_of, read_text
 from respeed.model import SOME, Names
 from respeed.paths import BACKENDS, WORKLOADS
 
@@ -70,9 +70,10 @@ class WorkloadFacts:
 
     def has_step_for(self, framework: str) -> bool:
         """Return whether the workload has a step, or parts of a step, in a framework."""
-        whole, part = {framework, f"steps_{framework}"}, f"{framework}_"
-        is_meant = not self.frameworks or framework in self.frameworks
-        return is_meant and any(name in whole or name.startswith(part) for name in self.methods)
+        if self.frameworks and framework not in self.frameworks:
+            return False
+        names = (framework, f"steps_{framework}")
+        return any(name in names or name.startswith(f"{framework}_") for name in self.methods)
 
     @property
     def backends(self) -> Names:
@@ -89,39 +90,70 @@ class BackendFacts:
     framework: str
 
 
-@functools.cache
-def backends() -> dict[str, BackendFacts]:
-    """Return the facts of all backends that can be used, by name."""
-    return _usable(read_backends())
+class Declared(dict[str, Facts]):
+    """The facts of what can be used, by name; `broken` has the error that says why something cannot be used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: dict[str, UserError] = {}
+
+    def add(self, name: str, read: Callable[..., Facts], *arguments: Any) -> None:
+        """Call `read`, and add the facts that it returns, or the error that it raises."""
+        try:
+            self[name] = read(*arguments)
+        except UserError as error:
+            self.broken[name] = error
 
 
 @functools.cache
-def workloads() -> dict[str, WorkloadFacts]:
-    """Return the facts of all workloads that can be used, by name."""
-    return _usable(read_workloads())
+def backends() -> Declared[BackendFacts]:
+    """Return the facts of all backends, by name."""
+    declared = Declared[BackendFacts]()
+    for path in sorted(BACKENDS.glob("[!_]*.py")):
+        declared.add(path.stem, read_backend, path)
+    return declared
+
+
+@functools.cache
+def workloads() -> Declared[WorkloadFacts]:
+    """Return the facts of all workloads, by name.
+
+    A workload is a public class that has any of METHODS or inherits one. A file that is not Python is listed under the
+    file's name.
+    """
+    declared = Declared[WorkloadFacts]()
+    for path in sorted(WORKLOADS.glob("[!_]*.py")):
+        try:
+            classes = _classes(path)
+        except UserError as error:
+            declared.broken[path.stem] = error
+            continue
+        for name in classes:
+            methods = {getattr(statement, "name", "") for statement in _body(name, classes)}
+            if not name.startswith("_") and methods & {*METHODS}:
+                declared.add(re.sub("(?<!^)(?=[A-Z])", "_", name).lower(), read_workload, path, name)
+    return declared
 
 
 def broken_files() -> list[str]:
     """Return a line for each mistake in workloads and backends that cannot be used."""
-    every = (*read_workloads().values(), *read_backends().values())
-    return [line for one in every if isinstance(one, UserError) for line in lines_of(one)]
-
-
-def _usable(found: Mapping[str, Facts | UserError]) -> dict[str, Facts]:
-    return {name: facts for name, facts in found.items() if not isinstance(facts, UserError)}
+    lines = []
+    for error in (*workloads().broken.values(), *backends().broken.values()):
+        lines += lines_of(error)
+    return lines
 
 
 def why_unusable(kind: Literal["workload", "backend"], name: str) -> str | None:
     """Return why the workload or backend of that name cannot be used; None if it can."""
-    found: Mapping[str, Any] = read_workloads() if kind == "workload" else read_backends()
-    if isinstance(why := found.get(name), UserError):
-        return f"the {kind} {name} cannot be used: {why}"
-    return next(iter(unknown(f"no {kind}", name, _usable(found))), None)
+    declared: Declared[Any] = workloads() if kind == "workload" else backends()
+    if name in declared.broken:
+        return f"the {kind} {name} cannot be used: {declared.broken[name]}"
+    return next(iter(unknown(f"no {kind}", name, declared)), None)
 
 
 def _check_backend(name: str) -> str:
-    if why := why_unusable("backend", name):
-        raise ValueError(why)
+    if reason := why_unusable("backend", name):
+        raise ValueError(reason)
     return name
 
 
@@ -151,45 +183,12 @@ def why_not_run(workload: str, backend: str, precision: str) -> str | None:
 # Reading.
 
 
-@functools.cache
-def read_backends() -> dict[str, BackendFacts | UserError]:
-    """Return, by name, each backend's facts, or the error that says why it cannot be used."""
-    return {path.stem: _tried(read_backend, path) for path in sorted(BACKENDS.glob("[!_]*.py"))}
-
-
-@functools.cache
-def read_workloads() -> dict[str, WorkloadFacts | UserError]:
-    """Return, by name, each workload's facts, or the error that says why it cannot be used.
-
-    A workload is a public class that has any of METHODS or inherits one. A file that is not Python is listed under the
-    file's name.
-    """
-    found: dict[str, WorkloadFacts | UserError] = {}
-    for path in sorted(WORKLOADS.glob("[!_]*.py")):
-        classes = _tried(_classes, path)
-        if isinstance(classes, UserError):
-            found[path.stem] = classes
-            continue
-        for name in classes:
-            methods = {getattr(statement, "name", "") for statement in _body(name, classes)}
-            if not name.startswith("_") and methods & {*METHODS}:
-                found[re.sub("(?<!^)(?=[A-Z])", "_", name).lower()] = _tried(read_workload, path, name)
-    return dict(sorted(found.items()))
-
-
-def _tried(read: Callable[..., Facts], *where: Any) -> Facts | UserError:
-    try:
-        return read(*where)
-    except UserError as error:
-        return error
-
-
 def read_backend(path: Path) -> BackendFacts:
     """Return the facts of the backend in a file; raise UserError if the backend cannot be used."""
     body = _parse(path).body
-    said = _literals(path, body, ("DEVICES", "PRECISIONS", "FRAMEWORK"))
-    facts: BackendFacts = fit(BackendFacts, {"FRAMEWORK": path.stem} | said, path)
-    if "Backend" not in (getattr(statement, "name", "") for statement in body):
+    constants = _literals(path, body, ("DEVICES", "PRECISIONS", "FRAMEWORK"))
+    facts = fit(BackendFacts, {"FRAMEWORK": path.stem} | constants, path)
+    if "Backend" not in [getattr(statement, "name", "") for statement in body]:
         raise UserError(f"{from_here(path)}: has no function or class Backend")
     return facts
 
@@ -205,24 +204,25 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
     UserError
         A line for each reason why the workload cannot be used.
     """
-    classes, where = _classes(path), from_here(path)
-    if of_class not in classes:
-        raise UserError(f"{where}: there is no class {of_class}")
-    body = _body(of_class, classes)
-    kinds, defaults = {}, {}
+    body = _body(of_class, _classes(path))
+    kinds = {}
+    defaults = {}
     for statement in body:
         match statement:
             case ast.AnnAssign(ast.Name(name), annotation, value) if "ClassVar" not in ast.dump(annotation):
-                kinds[name], defaults[name] = _kind(path, name, annotation), value
-    said = _literals(path, body, SAID) | {"file": path}
-    said["methods"] = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
-    said["parameters"] = {name: kind for name, kind in kinds.items() if defaults[name] is None}
-    said["options"] = {name: kind for name, kind in kinds.items() if defaults[name] is not None}
-    facts: WorkloadFacts = fit(WorkloadFacts, said, path)
-    lines = [f"{where}: {of_class} has no method {name}" for name in METHODS if name not in facts.methods]
+                kinds[name] = _kind(path, name, annotation)
+                defaults[name] = value
+    data = _literals(path, body, SAID)
+    data["file"] = path
+    data["methods"] = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
+    data["parameters"] = {name: kind for name, kind in kinds.items() if defaults[name] is None}
+    data["options"] = {name: kind for name, kind in kinds.items() if defaults[name] is not None}
+    facts = fit(WorkloadFacts, data, path)
+    start = f"{from_here(path)}: {of_class} has no"
+    lines = [f"{start} method {name}" for name in METHODS if name not in facts.methods]
     frameworks = sorted({backend.framework for backend in backends().values()})
     if not any(map(facts.has_step_for, frameworks)):
-        lines.append(f"{where}: {of_class} has no step: write a method {' or '.join(frameworks)}")
+        lines.append(f"{start} step: write a method {' or '.join(frameworks)}")
     if lines:
         raise WrongFile(lines)
     return facts
@@ -244,24 +244,21 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
 def _body(name: str, classes: Mapping[str, ast.ClassDef]) -> list[ast.stmt]:
     """Return the statements of a class, after the statements of those base classes that the file defines earlier."""
     node = classes[name]
-    bases = (base.id for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes)
-    found = [one for base in bases if classes[base].lineno < node.lineno for one in _body(base, classes)]
-    return [*found, *node.body]
-
-
-def _assigned(body: Iterable[ast.stmt]) -> dict[str, ast.expr]:
-    """Return the expressions that are assigned to names, by name."""
-    found = {}
-    for statement in body:
-        match statement:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
-                found[name] = value
-    return found
+    body = node.body
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes and classes[base.id].lineno < node.lineno:
+            body = _body(base.id, classes) + body
+    return body
 
 
 def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> dict[str, Any]:
     """Return the values that a body assigns to the given names; a name without a value is left out."""
-    return {name: _literal(path, name, value) for name, value in _assigned(body).items() if name in names}
+    nodes = {}
+    for statement in body:
+        match statement:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                nodes[name] = value
+    return {name: _literal(path, name, node) for name, node in nodes.items() if name in names}
 
 
 def _literal(path: Path, name: str, node: ast.expr) -> Any:

@@ -1,0 +1,367 @@
+"""Exchange records between machines: respeed export and import.
+
+Records are exchanged as a zip file or a folder, laid out like results/records. As they may come from a stranger, all
+records are checked before anything is written, no existing file is overwritten, and the unpacked size of a zip file is
+bounded. They lie apart, under ``results/imported``: they join records that are here only if the user says so by name.
+"""
+
+import hashlib
+import io
+import os
+import platform
+import shlex
+import stat
+import sys
+import zipfile
+import zlib
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from respeed.errors import UserError, nearest
+from respeed.inputs.config import load_config
+from respeed.inputs.reader import read_bounded
+from respeed.machine import describe_machine, difference, machine_slug
+from respeed.machine.process import Facts
+from respeed.paths import (
+    check_name,
+    hold_folder,
+    imported_folder,
+    records_folder,
+    replacing,
+    results_folder,
+    write_text,
+)
+from respeed.records import (
+    DESCRIPTION,
+    IMPORTS,
+    MOST_BYTES,
+    SET_ASIDE,
+    Import,
+    Record,
+    is_file_of_machine,
+    is_imported,
+    known_hardware,
+    parse_file,
+    read_imports,
+    recorded_machines,
+)
+from respeed.text import clip, counted, printable, visible
+
+# A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
+MAX_FILES = 50_000
+MAX_BYTES = 512 * 2**20
+MAX_ZIP_BYTES = 128 * 2**20
+MAX_MACHINES = 50
+# Records are packed to a quarter of their size. What unpacks to so many times its size is made to fill the memory.
+MAX_UNPACKED = 50
+LEAST_UNPACKED = 2**20
+# Clocks of two machines differ; by no more than this, a record may seem to come from the future.
+CLOCKS_APART = timedelta(days=1)
+# The errors that reading a damaged or hostile zip file may raise.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
+# The bytes of each file, by its path within a folder of records.
+Files = dict[PurePosixPath, bytes]
+# A file beside a machine's records in a zip file: the last lines that its runs printed. An import skips the file.
+LOG = "log.txt"
+MOST_LINES = 300
+NO_RECORDS = "has no records; measure first, or give a file that export wrote"
+
+
+# --- reading
+
+
+class Bundle(NamedTuple):
+    """The contents of a zip file or a folder: files that can be used, and a line for each mistake in the others.
+
+    `hardware` has the facts of each machine, from its first file; `sha256` is the checksum of the zip file, or of the
+    files in a folder.
+    """
+
+    path: Path
+    sha256: str
+    mistakes: list[str]
+    files: Files
+    hardware: dict[str, Facts]
+
+
+def read_bundle(path: Path, smoke: bool | None) -> Bundle:
+    """Read and check the files of machines in a zip file, a folder of records, or the folder of one machine.
+
+    To have no records at all is a mistake.
+
+    Parameters
+    ----------
+    path : Path
+        The zip file or folder.
+    smoke : bool or None
+        Whether all records must be of tiny cases (True) or of real ones (False); None if both are allowed.
+
+    Raises
+    ------
+    UserError
+        There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
+    """
+    mistakes = list[str]()
+    files, sha256 = _read_folder(path, mistakes) if path.is_dir() else _read_zip(path)
+    bundle = Bundle(path, sha256, mistakes, {}, {})
+    latest = (datetime.now(UTC) + CLOCKS_APART).isoformat()
+    for name, data in files.items():
+        machine = name.parts[0]
+        where = f"{path}: {name}"
+        try:
+            contents, wrong = parse_file(machine, name, data, smoke, where)
+        except UserError as error:
+            mistakes.append(str(error))
+            continue
+        facts = contents.hardware.model_dump()
+        if reason := difference(facts, bundle.hardware.setdefault(machine, facts)):
+            wrong.append(f"{where}: is of another machine than other files of {machine} ({reason})")
+        if isinstance(contents, Record) and contents.start.started > latest:
+            wrong.append(f"{where}: began at {contents.start.started}, which is still to come")
+        if not wrong:
+            bundle.files[name] = data
+        mistakes.extend(wrong)
+    if not (files or mistakes):
+        mistakes.append(f"{path}: {NO_RECORDS}")
+    return bundle
+
+
+def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
+    """Return the files of machines in a folder, and their checksum; add a line to `mistakes` for each unreadable file.
+
+    A link counts as unreadable: many may lead to one large file.
+    """
+    home = path
+    names = names_below(path)
+    if not names:  # perhaps the folder of one machine
+        machine = path.resolve()
+        home = machine.parent
+        names = [name for name in names_below(home) if name.is_relative_to(machine.name)]
+    _check_amount(path, [(home / name).lstat().st_size for name in names])
+    files = Files()
+    digest = hashlib.sha256()
+    for name in names:
+        if any((home / part).is_symlink() for part in (name, *name.parents[:-1])):
+            mistakes.append(f"{home / name}: is a link, or lies behind one; put the file itself there")
+            continue
+        try:
+            data = read_bounded(home / name, MOST_BYTES)
+        except UserError as error:
+            mistakes.append(str(error))
+            continue
+        files[name] = data
+        digest.update(f"{name} {hashlib.sha256(data).hexdigest()}\n".encode())
+    return files, digest.hexdigest()
+
+
+def names_below(folder: Path) -> list[PurePosixPath]:
+    """Return the sorted paths of the files of machines in a folder of records, relative to that folder."""
+    paths = [*folder.glob("*/*"), *folder.glob("*/*/*")]
+    names = [PurePosixPath(path.relative_to(folder)) for path in paths]
+    return sorted(filter(is_file_of_machine, names))
+
+
+def _check_amount(path: Path, sizes: list[int]) -> None:
+    if len(sizes) > MAX_FILES or sum(sizes) > MAX_BYTES:
+        raise UserError(f"{path}: has more than {MAX_FILES} files, or {MAX_BYTES} bytes; give those of one machine")
+
+
+def _read_zip(path: Path) -> tuple[Files, str]:
+    """Return the files of machines in a zip file, and its checksum."""
+    packed = read_bounded(path, MAX_ZIP_BYTES)
+    room = max(LEAST_UNPACKED, MAX_UNPACKED * len(packed))
+    files = Files()
+    try:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            members = [info for info in archive.infolist() if not info.is_dir()]
+            _check_amount(path, [info.file_size for info in members])
+            for info in members:
+                name = PurePosixPath(info.filename)
+                if name.name == LOG:
+                    continue
+                if reason := _why_refused(info, name, files):
+                    raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
+                with archive.open(info) as file:  # bounded here again: the size that it states may be a lie
+                    data = file.read(min(room, MOST_BYTES) + 1)
+                room -= len(data)
+                if room < 0 or len(data) > MOST_BYTES:
+                    raise UserError(f"{path}: {name}: is larger than a record, or packed far smaller than by export")
+                files[name] = data
+    except _ZIP_ERRORS as error:
+        raise UserError(f"{path}: is no whole zip file ({clip(str(error), 120)})") from None
+    return files, hashlib.sha256(packed).hexdigest()
+
+
+def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, files: Files) -> str | None:
+    """Return why export cannot have written this member of a zip file; None if export may have written it."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if str(name) != info.filename or not is_file_of_machine(name):
+        return "is not one of a machine's records"
+    if kind not in (0, stat.S_IFREG):
+        return "is no regular file"
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "is encrypted, or packed in another way than by export"
+    return "is there twice" if name in files else None
+
+
+# --- export
+
+
+def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
+    """Write the records of `machine`, or of all that are measured here, to a zip file, and print how many it has.
+
+    The zip file is written completely or not at all. The same files make the same bytes. A file that import would
+    refuse is left out, with a message.
+
+    Raises
+    ------
+    UserError
+        There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
+    """
+    machines = recorded_machines(smoke)
+    if machine and machine not in machines:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, machines)}")
+    files = Files()
+    for home in filter(names_below, (records_folder(smoke), imported_folder(smoke))):
+        bundle = read_bundle(home, smoke)
+        for line in bundle.mistakes:
+            print(f"respeed: left out: {line}", file=sys.stderr)
+        for path, data in bundle.files.items():
+            name = path.parts[0]
+            if name == machine or (machine is None and not is_imported(name, smoke)):
+                files.setdefault(path, data)
+    if not files:
+        raise UserError(f"{results_folder(smoke)}: {NO_RECORDS}")
+    if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
+        raise UserError(f"{file}: is no zip file, or its folder is missing; name another file, such as records.zip")
+    records = Counter(path.parts[0] for path in files if path.name != DESCRIPTION)
+    for name in sorted({path.parts[0] for path in files}):
+        if log := _last_lines(name, smoke):
+            files[PurePosixPath(name, LOG)] = log
+    with replacing(file) as out, zipfile.ZipFile(out, "w") as archive:
+        for path, data in files.items():
+            info = zipfile.ZipInfo(str(path))  # with a fixed date, so that the same files make the same bytes
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+    for name, number in records.items():
+        print(f"{name}: {counted(number, 'record')}")
+    print(f"wrote {file}, {file.stat().st_size:,} bytes")
+    print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{shlex.quote(file.name)}")
+
+
+def _last_lines(machine: str, smoke: bool) -> bytes:
+    """Return the last lines that a machine's runs printed, so that others can see why a run failed.
+
+    The home folder and the names of user and host are replaced.
+    """
+    logs = (results_folder(smoke) / "logs" / machine).glob("*.log")
+    lines = list[str]()
+    for path in sorted(logs, key=os.path.getmtime):
+        lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
+    text = "\n".join(map(printable, lines[-MOST_LINES:]))
+    public = {os.environ.get("HOME", ""): "~", platform.node(): "HOST", os.environ.get("USER", ""): "USER"}
+    for private, word in public.items():
+        if len(private) > 1:
+            text = text.replace(private, word)
+    return text.encode()
+
+
+# --- import
+
+
+def import_records(path: Path, smoke: bool, name: str | None = None, into: str | None = None) -> None:
+    """Copy from a zip file or folder the files that are not here yet, and print how many were copied.
+
+    Parameters
+    ----------
+    path : Path
+        A zip file, a folder of records, or the folder of one machine.
+    smoke : bool
+        Whether the records are of tiny cases.
+    name : str or None
+        The name that the machine gets here; None if each keeps its own.
+    into : str or None
+        The machine here whose records these join, since they are of the same machine; None if they join none.
+
+    Raises
+    ------
+    UserError
+        Nothing is written: a file has a mistake; there are several machines for one name; a name is taken here; the
+        records are of another machine than those that they would join; or a run is at work in the folder of results.
+    """
+    if name and into:
+        raise UserError("import: give --as, for a machine that is new here, or --into, for one that is here; not both")
+    with os.fdopen(hold_folder(smoke)):  # locked until it is closed
+        bundle = read_bundle(path, smoke)
+        if bundle.mistakes:
+            raise UserError(bundle.mistakes[0])
+        machines = list(bundle.hardware)
+        if len(machines) > MAX_MACHINES:
+            raise UserError(f"{path}: has more than {MAX_MACHINES} machines; export fewer at a time")
+        if (name or into) and len(machines) > 1:
+            raise UserError(f"{path}: has {len(machines)} machines ({', '.join(machines)}), for one name; export one")
+        names = {machine: _choose_name(machine, bundle, smoke, name, into) for machine in machines}
+        new = [_write_files(machine, bundle, smoke, names[machine]) for machine in machines]
+    if any(new):
+        print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
+
+
+def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:
+    """Return the name that a machine gets here; raise UserError if it may not have that name."""
+    chosen = check_name("machine", into or name or machine, str(bundle.path))
+    machines = recorded_machines(smoke)
+    local = load_config().machine or machine_slug()
+    imports = read_imports(chosen, smoke)
+    if chosen not in {*machines, local}:
+        if into:
+            raise UserError(f"--into: no records of {into!r}{nearest(into, machines)}")
+        return chosen
+    if reason := difference(bundle.hardware[machine], known_hardware(chosen, smoke) or describe_machine()):
+        raise UserError(f"{bundle.path}: is of another machine than {chosen} here ({reason}); import it with --as NAME")
+    if chosen == local and into:  # now it is no machine of others alone
+        (records_folder(smoke) / local).mkdir(parents=True, exist_ok=True)
+    # The same file again completes an import that was stopped.
+    if into or bundle.sha256 in {entry.sha256 for entry in imports}:
+        return chosen
+    owner = imports[-1] if imports else "a machine that is measured here"
+    raise UserError(
+        f"{bundle.path}: {chosen} is the name of {owner}; import it with --as NAME, or, if you know that it is more of "
+        f"the same machine, with --into {chosen}"
+    )
+
+
+def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
+    """Write the files of a machine that are not here yet, and before them where they came from; return their number."""
+    measured = records_folder(smoke) / name
+    imported = imported_folder(smoke) / name
+    homes = (measured, measured / SET_ASIDE, imported / SET_ASIDE, imported)
+    new = Files()
+    old = 0
+    for source, data in bundle.files.items():
+        if source.parts[0] != machine:
+            continue
+        path = source.relative_to(machine)
+        present = [home / path for home in homes if os.path.lexists(home / path)]
+        if not present:
+            new[path] = data
+            continue
+        old += 1
+        if path.name != DESCRIPTION and present[0].read_bytes() != data:
+            print(f"{present[0]} has other contents, and stays; to replace it, delete it and import again")
+    imports = read_imports(name, smoke)
+    if new and bundle.sha256 not in {entry.sha256 for entry in imports}:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        origin = Import(
+            file=bundle.path.resolve().name, sha256=bundle.sha256, imported=now, files=[str(path) for path in new]
+        )
+        write_text(imported / IMPORTS, "".join(f"{entry.model_dump_json()}\n" for entry in (*imports, origin)))
+    for path, data in new.items():
+        with replacing(imported / path) as file:
+            file.write(data)
+    line = counted(len(new), "new file") if new else "nothing new"
+    if old:
+        line += f"; {counted(old, 'file')} here already"
+    print(f"{name}: {line}")
+    return len(new)
