@@ -22,10 +22,10 @@ from scipy.stats import trim_mean
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import Compared, Stated, judge_claim
-from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each
-from respeed.analysis.rounds import CellKey, read_rounds
+from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, compare_machines, make_speedups
+from respeed.analysis.tables import Cell, CellKey, Speedup
 from respeed.inputs.config import Preset
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
@@ -256,12 +256,11 @@ class Machine:
         return ratio * math.exp(location(self.noise, base) - location(self.noise, place))
 
 
-def make_tables(machines: Mapping[str, Machine]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def make_tables(machines: Mapping[str, Machine]) -> tuple[list[Cell], list[Speedup], pd.DataFrame]:
     """What the real tables say of the RBM table on machines of these names: cells, speedups and rounds."""
     records = [replace(record, machine=name) for name, machine in machines.items() for record in machine.records]
     rounds = read_rounds(records, RBM_ALONE)
-    cells = make_cells(rounds, RBM_ALONE, PROFILES, {})
-    cells = cells[cells["profile"].isin(NAMES)]
+    cells = [cell for cell in make_cells(rounds, RBM_ALONE, PROFILES, {}) if cell.profile in NAMES]
     return cells, make_speedups(cells, Samples(rounds), RBM_ALONE), rounds
 
 
@@ -328,8 +327,11 @@ def simulate(
             machine.measure_again(20, 120.0)
     cells, speedups, _ = make_tables(made)
     for name, machine in made.items():
-        mine = (rows_of(table[table["machine"] == name]) for table in (cells, speedups))
-        tally.add(machine, *mine)
+        tally.add(
+            machine,
+            [cell for cell in cells if cell.machine == name],
+            [speedup for speedup in speedups if speedup.machine == name],
+        )
     return tally
 
 
@@ -345,8 +347,9 @@ def simulate_alike(noise: Noise, machines: int, rounds: int, cohorts: int, seed:
             made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, cohort, number]))
             made[f"box-{number}"].measure(rounds, every)
         cells, _, found = make_tables(made)
-        verdicts = compare_machines(cells, Samples(found))["verdict"]
-        slower, compared = slower + int((verdicts == "slower").sum()), compared + int((verdicts != "base").sum())
+        verdicts = [rank.verdict for rank in compare_machines(cells, Samples(found))]
+        slower += verdicts.count("slower")
+        compared += len(verdicts) - verdicts.count("base")
     return slower / compared
 
 

@@ -32,6 +32,7 @@ from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, estimate_val
 from respeed.analysis.neighbours import TOGETHER, UNRELATED, Quiet, find_quiet, slope_of
 from respeed.analysis.rounds import CELL, read_rounds, step_times
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Round
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.machine.cpu import usable_cores
@@ -119,7 +120,7 @@ def busy() -> None:
         rounds, discarded = _rounds_beside_loads(profile)
         print(f"{profile}: with the counter, {discarded[0.3]:.0%} and {discarded[0.7]:.0%} of blocks are discarded")
         samples = {load: Samples(frame) for load, frame in rounds.items()}
-        for quiet in rows_of(rounds[0.0].drop_duplicates("record").drop_duplicates(CELL)):
+        for quiet in rows_of(rounds[0.0].drop_duplicates("record").drop_duplicates(CELL), Round):
             texts = []
             for load in LOADS[1:]:
                 ratio, _ = estimate_ratio(*(samples[other].by_session(quiet) for other in (load, 0.0)))
@@ -211,7 +212,7 @@ def corrected(clone: Path) -> None:
     of_place = {place: (record, result) for record in records for place, result in record.places().items()}
     cells: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
     for _, frame in rounds.groupby(CELL, observed=True):
-        timed = list(rows_of(frame))
+        timed = list(rows_of(frame, Round))
         if len(timed) < 2:
             continue
         record, result = of_place[timed[0].record]

@@ -8,9 +8,10 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import TABLES, make_frame, rows_of
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, make_speedups
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, Speedup
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model import Case, Paper
@@ -76,8 +77,8 @@ def sparse_coding_on_a_cpu() -> Records:
 
 
 class Made(NamedTuple):
-    cells: pd.DataFrame
-    speedups: pd.DataFrame
+    cells: list[Cell]
+    speedups: list[Speedup]
     rounds: pd.DataFrame
     samples: Samples
 
@@ -92,19 +93,19 @@ def frames_of(
     """Cells, speedups and rounds."""
     rounds = read_rounds(records, papers)
     samples = Samples(rounds)
-    made = add_totals(make_cells(rounds, papers, PROFILES, descriptions), samples, papers)
-    return Made(made, make_speedups(made, samples, papers), rounds, samples)
+    cells = add_totals(make_cells(rounds, papers, PROFILES, descriptions), samples, papers)
+    return Made(cells, make_speedups(cells, samples, papers), rounds, samples)
 
 
-def cells_of(records: Iterable[Record], **described_as: Description) -> list[Any]:
+def cells_of(records: Iterable[Record], **described_as: Description) -> list[Cell]:
     """The rows of cells alone, without totals."""
-    return list(rows_of(make_cells(rounds_of(*records), PAPERS, PROFILES, described_as or NO_GPU)))
+    return make_cells(rounds_of(*records), PAPERS, PROFILES, described_as or NO_GPU)
 
 
-def derive(records: Iterable[Record]) -> tuple[list[Any], list[Any]]:
+def derive(records: Iterable[Record]) -> tuple[list[Cell], list[Speedup]]:
     """The rows of cells and of speedups."""
     made, ratios, *_ = frames_of(records)
-    return list(rows_of(made)), list(rows_of(ratios))
+    return made, ratios
 
 
 def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
@@ -114,7 +115,8 @@ def one(rows: list[Any], profile: str, case: str = "576x1024") -> Any:
 def claims_of(records: Iterable[Record], papers: Mapping[str, Paper] = PAPERS) -> dict[tuple[str, str], Any]:
     """The papers' own claims: each as a whole, and by each of its cases."""
     made = frames_of(records, papers)
-    return {(row.claim, row.case): row for row in rows_of(make_claims(made.cells, made.samples, papers))}
+    claims = make_claims(made.cells, made.samples, papers)
+    return {(row.claim, row.case): row for row in rows_of(claims, ClaimRow)}
 
 
 def shown_of(
@@ -125,7 +127,7 @@ def shown_of(
 ) -> Shown:
     """What is laid out of these records, and of other tidy tables as they are given."""
     made, ratios, rounds, _ = frames_of(records, papers)
-    known = {"cells": made, "speedups": ratios, "rounds": rounds} | tables
+    known = {"cells": make_frame(made, "cells"), "speedups": make_frame(ratios, "speedups"), "rounds": rounds} | tables
     return Shown(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
 
 

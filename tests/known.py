@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from respeed.analysis.columns import TABLES, load_table, make_frame
+from respeed.analysis.columns import load_table, make_frame
+from respeed.analysis.tables import TABLES
 from respeed.inputs.papers import load_papers
 from respeed.output.layout import Shown
 

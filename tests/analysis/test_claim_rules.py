@@ -133,6 +133,10 @@ class Cell:
     is_cpu: bool = True
     published_seconds: float | None = None
 
+    @property
+    def time(self) -> Estimate:
+        return Estimate(self.seconds)
+
 
 @pytest.mark.parametrize(
     ("test", "numbers", "over", "verdict"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.claims import count_results
+from respeed.analysis.columns import make_frame
 from respeed.inputs.papers import load_papers
 from respeed.model import Claim
 from tests.derived import ALL, GPU, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
@@ -131,10 +132,11 @@ def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> No
     for records, rounds in (
         (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 without an interval; 2 to 7 rounds"),
     ):  # fmt: skip
-        claimed, known = count_results("box", PAPER, frames_of([*seven(0.1), *records]).cells, claims_frame(*claims))
+        cells = make_frame(frames_of([*seven(0.1), *records]).cells, "cells")
+        claimed, known = count_results("box", PAPER, cells, claims_frame(*claims))
         assert claimed == "Claims: 1 reproduced, 2 larger."
         assert known == f"1 of 2 cells (a case on one row) are known to ±10 % or better{rounds} each."
-    disturbed = frames_of(seven(0.1, run_delay_seconds=1.0)).cells
+    disturbed = make_frame(frames_of(seven(0.1, run_delay_seconds=1.0)).cells, "cells")
     assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
 
 

@@ -11,14 +11,13 @@ import respeed
 from respeed.analysis.build import make_tables
 from respeed.analysis.columns import (
     FORMULA,
-    TABLES,
-    describe_tables,
     load_table,
     make_frame,
     rows_of,
     write_csv,
     write_table,
 )
+from respeed.analysis.tables import Cell, describe_tables, dtypes_of
 from respeed.errors import UserError
 from respeed.paths import results_folder
 from respeed.text import printable
@@ -33,7 +32,7 @@ def is_formula(text: str) -> bool:
 
 def test_the_data_dictionary_says_what_is_declared() -> None:
     page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
-    assert page == describe_tables(), "make it again: ./run python -m respeed.analysis.columns > docs/tables.md"
+    assert page == describe_tables(), "make it again: ./run python -m respeed.analysis.tables > docs/tables.md"
 
 
 @settings(max_examples=15)  # each writes and reads a file
@@ -44,7 +43,7 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, count: int | None
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    row = dict.fromkeys(TABLES["cells"].columns) | {"label": text, "steps": number, "threads": count}
+    row = dict.fromkeys(dtypes_of(Cell)) | {"label": text, "steps": number, "threads": count}
     written = make_frame([row], "cells")
     write_table(written, "cells", folder)
     # A text that has the apostrophe of a guarded one loses it.
@@ -60,7 +59,7 @@ def test_no_heading_of_a_table_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
-    (row,) = rows_of(make_frame([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"))
+    (row,) = rows_of(make_frame([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"), Cell)
     assert (row.machine, row.paper, row.seconds, row.threads, row.rounds) == ("box", "", 1.0, None, 0)
 
 

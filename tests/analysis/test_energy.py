@@ -68,5 +68,5 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
 def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
     both = {"GPU": 9.0, "package-0": 1.0}
     records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
-    found = judge_cells(rounds_of(*records)).iloc[0]
-    assert (found["energy_of"], found["watts"]) == ("GPU + package-0", pytest.approx(10.0))
+    (cell,) = {found.energy for found in judge_cells(rounds_of(*records)).values()}
+    assert (cell.domains, cell.watts) == ("GPU + package-0", pytest.approx(10.0))

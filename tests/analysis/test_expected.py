@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.columns import rows_of
 from respeed.analysis.expected import Counts
 from respeed.analysis.predicted import BYTES, predict_claims, published_bound, rates_of
 from respeed.analysis.rounds import read_rounds
@@ -39,8 +38,7 @@ def test_a_cell_that_is_not_measured_yet_is_expected_by_its_own_counts_and_its_r
         asked.extend(cases)
         return {key: (3e10, 2e8)}
 
-    cells = make_cells(read_rounds(noisy(0.1), PAPERS), PAPERS, PROFILES, NO_GPU, count=count)
-    rows = list(rows_of(cells))
+    rows = make_cells(read_rounds(noisy(0.1), PAPERS), PAPERS, PROFILES, NO_GPU, count=count)
     due = one(rows, "torch-1", "1024x4096")
     assert (due.seconds, due.expected_seconds) == (None, pytest.approx(STEPS * 0.02))
     assert one(rows, "torch-all", "1024x4096").expected_seconds is None
@@ -85,7 +83,7 @@ def test_a_cell_is_named_below_its_bound_or_above_three_of_it_with_the_likeliest
 def test_a_convolution_may_do_less_than_is_counted() -> None:
     papers = load_papers(["cnn-benchmarks"])
     fast = noisy(0.05, case=case_of("nets", "vgg-16", paper=papers["cnn-benchmarks"]), traffic_bytes=1e9)
-    cells = rows_of(make_cells(read_rounds(fast, papers), papers, PROFILES, {}))
+    cells = make_cells(read_rounds(fast, papers), papers, PROFILES, {})
     (cell,) = (cell for cell in cells if cell.seconds)
     assert cell.seconds < cell.expected_seconds / 1.9
     assert cell.unexpected == ""

@@ -12,6 +12,7 @@ from respeed.analysis.cells import judge_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.neighbours import TOGETHER, Quiet
 from respeed.analysis.rounds import read_rounds, step_times
+from respeed.analysis.tables import Round
 from respeed.model import Case
 from respeed.protocol import Block
 from respeed.records import in_order
@@ -107,6 +108,8 @@ PROGRAM = Case("program", "program", {"program": {"command": ["true"]}})
         ("576x1024", {"device": "cuda"}, 1), ("576x1024", {"precision": "bf16"}, 1),
         ("576x1024", {"library": "torch 3"}, 1), ("576x1024", {"elementwise": "triton"}, 1),
         ("576x1024", {"elementwise": "torch: no C compiler"}, 8),
+        # Another card, or a slice of a card.
+        ("576x1024", {"multiprocessors": 16}, 1),
         # An edit of a workload's file makes no other program of it, but another build of somebody else's program does.
         ("576x1024", {"source": "new"}, 8), (PROGRAM, {"source": "new"}, 1),
     ],
@@ -128,7 +131,7 @@ def test_the_ceiling_of_a_row_is_the_highest_that_any_round_reached(place: int) 
     slow = [make_record([0.1], number=number, ceilings=one) for number, one in enumerate(ceilings, start=1)]
     found = rounds_of(*slow, *seven(0.01, peak=4e11, threads=2, **ALL))
     assert set(found["bandwidth_gbytes"]) == {10.0, 30.0}
-    shares = dict(judge_cells(found).set_index("profile")["peak_share"])
+    shares = {key.profile: cell.peak_share for key, cell in judge_cells(found).items()}
     assert shares == pytest.approx({"torch-1": 0.2, "torch-all": 0.25})
 
 
@@ -149,7 +152,7 @@ def test_a_round_is_the_median_of_its_clean_blocks() -> None:
     disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"throttled_seconds": 0.1}] * 2]
     clean = [{"sample_seconds": [0.1] * 3}, {"sample_steps": 2, "sample_seconds": [0.4] * 4}, {"sample_seconds": [0.3]}]
     record = make_record([0.1] * 3, blocks=[*clean, *disturbed])
-    (row,) = rows_of(rounds_of(record))
+    (row,) = rows_of(rounds_of(record), Round)
     assert (row.step_seconds, row.step_seconds_measured) == (pytest.approx(0.2), pytest.approx(0.2))
     assert (row.blocks, row.discarded) == (6, 3)
     assert row.causes == "clocks throttled in 2, waited for a core in 1"
@@ -159,7 +162,7 @@ def test_one_round_on_another_day_does_not_take_the_interval_away() -> None:
     """The only session that both have has too few rounds of one of them."""
     once, row = make_record([0.1], started=NEXT_DAY), seven([0.05 * one for one in NOISE], started=NEXT_DAY, **ALL)
     made = frames_of([*seven([0.1 * one for one in NOISE]), once, *row])
-    ratio, together = made.samples.ratio(*rows_of(made.cells[made.cells["rounds"] > 0]))
+    ratio, together = made.samples.ratio(*(cell for cell in made.cells if cell.rounds))
     assert (ratio.low is not None, together) == (True, False)
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.columns import rows_of
 from respeed.inputs.papers import load_papers
 from tests.derived import ALL, BF16, FP64, GPU, GPU_BF16, cells_of, derive, frames_of, noisy, one, seven
 from tests.made import LATER, make_record
@@ -66,5 +65,5 @@ def test_a_row_stands_beside_the_speedup_of_the_fastest_published_row() -> None:
     """Many rows on GPUs were published: 8495 ms over the Titan X's 128.62 ms is not the fastest of them."""
     papers = load_papers(["cnn-benchmarks"])
     records = noisy(0.1, case=papers["cnn-benchmarks"].experiments["nets"].case("vgg-16"), **GPU)
-    (row,) = rows_of(frames_of(records, papers).speedups.query("case == 'vgg-16' and profile == 'gpu'"))
+    (row,) = [row for row in frames_of(records, papers).speedups if (row.case, row.profile) == ("vgg-16", "gpu")]
     assert row.published == pytest.approx(8495.48 / 128.14)

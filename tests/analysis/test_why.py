@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.columns import rows_of
+from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
 from tests.derived import ALL, GPU, GPU_BF16, OPENBLAS, PAPERS, STEPS, Records, case_of, frames_of, seven
 from tests.made import make_record
@@ -13,7 +14,7 @@ from tests.made import make_record
 
 def why_of(records: Records) -> list[Any]:
     made = frames_of(records)
-    return list(rows_of(make_why(made.cells, made.samples, PAPERS)))
+    return list(rows_of(make_why(made.cells, made.samples, PAPERS), Factors))
 
 
 def one(rows: list[Any], comparison: str, case: str = "576x1024") -> Any:
@@ -81,7 +82,7 @@ def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_i
         assert (found.row, found.base) == (row, base)
         assert (found.speedup, found.peaks) == pytest.approx((speedup, peaks))
         assert found.shares == pytest.approx(found.share / found.base_share)
-    cells = rows_of(frames_of(records).cells)
+    cells = frames_of(records).cells
     shares = {cell.profile: cell.peak_share for cell in cells if cell.experiment == "rbm" and cell.seconds}
     ours = one(rows, "ours")
     assert (ours.share, ours.base_share) == pytest.approx((shares["gpu"], shares["torch-all"]))

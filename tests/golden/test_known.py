@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from respeed.analysis.build import make_tables
-from respeed.analysis.cells import NOT_YET
 from respeed.analysis.claims import open_claims
-from respeed.analysis.columns import TABLES
+from respeed.analysis.columns import rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.expected import Counts
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.speedups import Samples, add_totals, published_speedup
+from respeed.analysis.tables import TABLES, Cell, dtypes_of
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.inputs.machines import Notes, Price, load_datasheets
 from respeed.inputs.papers import load_papers
@@ -100,12 +100,12 @@ def make() -> dict[str, str]:
     tables = make_tables(False, PAPERS, PROFILES, notes, count=count)
     found, samples, cells = {}, Samples(tables["rounds"]), tables["cells"]
     for name, step in SHOWN.items():
-        frame = tables[name][[*TABLES[name].columns]].drop(columns=["says", "currency", "commit"], errors="ignore")
-        told = frame[frame["reason"] != NOT_YET] if name in ("cells", "speedups") else frame
+        frame = tables[name][[*dtypes_of(TABLES[name])]].drop(columns=["says", "currency", "commit"], errors="ignore")
+        told = frame[frame["reason"] != "not measured yet"] if name in ("cells", "speedups") else frame
         found[f"{name}.csv"] = told.iloc[::step].to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    due = cells[cells["reason"] == NOT_YET].groupby(["experiment", "profile"])["expected_seconds"].sum()
+    due = cells[cells["status"] == "due"].groupby(["experiment", "profile"])["expected_seconds"].sum()
     found["due.csv"] = due[due > 0].to_csv(float_format="%.6g", lineterminator="\n")
-    left = open_claims(add_totals(cells[cells["case"] != "total"], samples, PAPERS), samples, PAPERS)
+    left = open_claims(add_totals([*rows_of(cells[cells["case"] != "total"], Cell)], samples, PAPERS), samples, PAPERS)
     sheets, records = load_datasheets(), read_records(False, "hut")
     gpu, cpu = sheets["H100 SXM"], sheets["Core i7-960"]
     traced = [

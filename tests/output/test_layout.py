@@ -156,7 +156,8 @@ def test_machines_and_cost_have_a_column_a_machine() -> None:
         place | {"machine": "den", "verdict": "indistinguishable", "speedup": 0.9},
     ]
     priced = frames_of([*seven(0.1), *seven(0.2, **ALL), *seven(0.3, machine="hut")]).cells
-    cells = priced.assign(cost=priced["seconds"] / 100, currency="USD")
+    cells = make_frame(priced, "cells")
+    cells = cells.assign(cost=cells["seconds"] / 100, currency="USD")
     shown = shown_of(on=("box", "hut", "den"), machines=make_frame(rows, "machines"), cells=cells)
     assert texts_of(layout.lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
     # Of two rows the cheaper one.

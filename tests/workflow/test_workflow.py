@@ -41,7 +41,7 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
     assert [path.stem.rpartition("-")[2] for path in smoke.glob("figures/raina2009/matmul/*.svg")] == ["speedup"]
     assert "Not measured: PyTorch, GPU (no CUDA device)" in (smoke / "tables/raina2009/rbm.md").read_text("utf-8")
-    assert ",not-run,no CUDA device," in table(measured, "cells")
+    assert ",cannot-run,no CUDA device," in table(measured, "cells")
     # The one for a browser can be mailed.
     assert 1_000_000 < (measured.folder / "report/smoke.html").stat().st_size < 10_000_000
     assert [path.name for path in (measured.folder / "results").iterdir()] == ["smoke"]

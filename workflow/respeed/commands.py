@@ -7,22 +7,24 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 from tabulate import tabulate
 
-from respeed.analysis.cells import DUE, make_cells
+from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import count_results
-from respeed.analysis.columns import rows_of
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
 from respeed.analysis.counts import count_cases
 from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell, ClaimRow, Status
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, cannot_write, nearest, unknown
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
@@ -205,7 +207,7 @@ def _list_sessions(machine: str, smoke: bool, *, aside: bool) -> Iterator[list[s
 
 
 # The states of a cell, in the order of the columns.
-STATES = ("settled", "wide", "contaminated", "failed", "not_measured", "cannot_run")
+STATES = get_args(Status)
 
 
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
@@ -255,9 +257,9 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     description = read_description(machine, run.smoke)
     is_planned = machine == run.machine and not run.nodes
     rounds = run.plan.rounds if is_planned else read_rounds(read_records(run.smoke, machine), run.papers)
-    cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
-    states = cells["status"].replace({"not-run": "cannot_run", DUE: "not_measured"})
-    is_in = pd.get_dummies(states).reindex(columns=STATES, fill_value=False)
+    descriptions = {machine: description} if description else {}
+    cells = make_frame(make_cells(rounds, run.papers, run.profiles, descriptions), "cells")
+    is_in = pd.get_dummies(cells["status"]).reindex(columns=STATES, fill_value=False)
     counts = cells[table].join(is_in).groupby(table, sort=False).sum()
     counts["of"] = counts.sum(axis=1)
     counts["last_measured"] = rounds.groupby(table)["started"].max().str[:16].str.replace("T", " ")
@@ -279,12 +281,13 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
         if paper.claims:
             counts = count_results(name, paper, tables["cells"], tables["claims"])
             papers[paper.name] = {"title": _title(paper), "counts": counts}
+    controls = "" if smoke else count_controls(rows_of(tables["cells"], Cell), Samples(tables["rounds"]))
     document = {
         "smoke": smoke,
         "machine": name,
-        "controls": "" if smoke else count_controls(tables["cells"], Samples(tables["rounds"])),
+        "controls": controls,
         "papers": papers,
-        "claims": [claim._asdict() for claim in rows_of(tables["claims"])],
+        "claims": [asdict(claim) for claim in rows_of(tables["claims"], ClaimRow)],
     }
     _print("claims", document, as_json)
 

@@ -2,18 +2,17 @@
 
 import contextlib
 import math
+import statistics
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
-from respeed.analysis.cells import make_cells
-from respeed.analysis.columns import rows_of
+from respeed.analysis.cells import JudgedCell, make_cells
 from respeed.analysis.controls import say_failed
-from respeed.analysis.estimates import SETTLED_MARGIN, Estimate, rounds_missing
+from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
 from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
@@ -136,16 +135,17 @@ def _find(run: Run) -> str | None:
 def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outcome:
     """Call `say` with lines about the results of the cells that are asked for, by a plan that was just read."""
     judged = judge(plan.rounds, run.work.cells)
-    failed = judged[judged["status"] == "failed"]
-    timed = judged[judged["seconds"].notna()]
+    failed = [cell for cell in judged if cell.status == "failed"]
+    timed = [cell for cell in judged if cell.seconds]
     counts = f"{run.machine}: {counted(len(timed), 'cell')} measured"
     if not run.smoke:
-        counts += f", {sum(judged['status'] == 'settled')} known to ±{format_share(SETTLED_MARGIN)}"
+        settled = sum(cell.status == "settled" for cell in judged)
+        counts += f", {settled} known to ±{format_share(SETTLED_MARGIN)}"
     if missing := len(run.work.cells) - len(timed) - len(failed):
-        whys = judged.loc[judged["seconds"].isna() & (judged["status"] != "failed"), "reason"]
+        whys = [cell.reason for cell in judged if not cell.seconds and cell.status != "failed"]
         counts += f", {missing} not measured: {next(iter(whys), 'not yet')}"
-    if len(failed):
-        cells = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in rows_of(failed)]
+    if failed:
+        cells = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
         counts += f", {len(failed)} failed: {_some(cells)}; ./run respeed status shows where"
     last = [counts]
     if not run.smoke:
@@ -153,7 +153,7 @@ def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outco
         last.append(say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)))
     for line in [*_say_hidden(run), *_say_open(run, judged), "; ".join(filter(None, last))]:
         say(line)
-    return Outcome(not failed.empty, plan.next_turn() is not None)
+    return Outcome(bool(failed), plan.next_turn() is not None)
 
 
 def _some(names: list[str]) -> str:
@@ -176,24 +176,29 @@ def _say_hidden(run: Run) -> list[str]:
     return lines
 
 
-def _say_open(run: Run, judged: pd.DataFrame) -> list[str]:
+def _say_open(run: Run, judged: Sequence[JudgedCell]) -> list[str]:
     """Return lines about the cells that are not known well, and what would settle them."""
     if run.smoke:
         return []
     lines = []
-    slowness = judged[judged["is_cpu"].astype(bool)].groupby("profile")["slowness"].median()
-    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in slowness.items() if slow > SLOWED]
+    slowness: dict[str, list[float]] = defaultdict(list)
+    for cell in judged:
+        if cell.is_cpu and cell.slowness:
+            slowness[cell.profile].append(cell.slowness)
+    medians = {name: statistics.median(factors) for name, factors in sorted(slowness.items())}
+    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in medians.items() if slow > SLOWED]
     if slowed:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     missing = []
-    for row in rows_of(judged[(judged["status"] == "wide") & judged["step_low"].notna()]):
-        estimate = Estimate.between(row.seconds, row.step_low, row.step_high)
-        missing.append((rounds_missing(estimate, row.rounds, row.doubt), row.rounds))
+    for cell in judged:
+        if cell.status == "wide" and cell.step and cell.step.margin:
+            missing.append((rounds_missing(cell.step, cell.rounds, cell.doubt), cell.rounds))
     missing = sorted((more, rounds) for more, rounds in missing if more > 0)
     if missing:
         uncertain = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
         lines.append(f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}")
-    if without := int(judged["without"].sum()):
+    without = sum(cell.status == "contaminated" or (cell.step is not None and not cell.step.margin) for cell in judged)
+    if without:
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines
 

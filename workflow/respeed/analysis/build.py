@@ -8,11 +8,12 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import TABLES, make_frame, write_table
+from respeed.analysis.columns import make_frame, write_table
 from respeed.analysis.expected import Count
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
+from respeed.analysis.tables import TABLES
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Notes, Profiles
 from respeed.model import Papers
@@ -23,7 +24,7 @@ from respeed.records import Description, read_description, read_imports, read_ma
 class Tables:
     """The tidy tables of a run, by name.
 
-    Each table is a frame with the columns that `columns.toml` declares; `rounds` also has the columns `INSIDE`.
+    Each table is a frame with the columns of its class; `rounds` also has those of `JudgedRound`.
     """
 
     papers: Papers
@@ -69,11 +70,11 @@ def make_tables(
     cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices, count), samples, papers)
     found = {
         "rounds": rounds,
-        "cells": cells,
-        "speedups": make_speedups(cells, samples, papers),
+        "cells": make_frame(cells, "cells"),
+        "speedups": make_frame(make_speedups(cells, samples, papers), "speedups"),
         "claims": make_claims(cells, samples, papers),
         "why": make_why(cells, samples, papers),
-        "machines": compare_machines(cells, samples),
+        "machines": make_frame(compare_machines(cells, samples), "machines"),
         "facts": make_frame(facts, "facts"),
     }
     return Tables(papers, smoke, found)

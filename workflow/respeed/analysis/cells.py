@@ -3,13 +3,13 @@
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     DEVICE_SPREAD,
     FULL_PRECISION,
@@ -21,7 +21,8 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
-from respeed.analysis.rounds import CELL, CellKey, count_causes, every_case, key_of, settings_of
+from respeed.analysis.rounds import JudgedRound, count_causes, every_case, settings_of
+from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
@@ -29,157 +30,193 @@ from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, Publis
 from respeed.records import Description, Row
 from respeed.text import format_share, is_known
 
+Value = TypeVar("Value")
+
 # A quiet probe that is known less well settles no number of its row.
 MOST_QUIET_ERROR = 0.05
-# The status of a cell that can be measured and is not measured yet, and the reason why it has no time.
-DUE, NOT_YET = "due", "not measured yet"
 
 
-def judge_cells(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for every cell that has rounds: its status and its numbers.
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """The joules of a step and the watts, or the reason why no round has them; `domains` are what was metered."""
 
-    The columns are `CELL`, and
+    joules: Estimate | None = None
+    watts: float | None = None
+    domains: str = ""
+    reason: str = ""
 
-    status, reason        settled, wide, contaminated, failed or not-run; what is missing, or why there is no time
-    step, step_low, step_high, step_measured
-                          seconds of a step at the quiet probe, and as measured; NaN if no time may be shown
-    slowness, doubt       the factor by which neighbours slowed the reference probe, over rounds; and the error of the
-                          step that more rounds do not make smaller, as a standard deviation of its logarithm
-    peak_share            the cell's rate divided by the highest rate of a plain matrix product on the profile
-    rounds, sessions      the number of rounds with a clean block, and the number of sessions with such rounds
-    flops, traffic_bytes, threads, precision, is_cpu
-                          from the last round that has the value
-    blocks, discarded, error
-                          over all rounds: the numbers of timed and discarded blocks, and the largest error
-    peak_gflops, bandwidth_gbytes
-                          the ceilings of the profile
-    causes, slowed        why blocks were discarded, and the low clock of the last round that had one; or empty
+
+@dataclass(frozen=True, slots=True)
+class JudgedCell(CellRow):
+    """A cell, judged by its rounds; without rounds, its status alone. Numbers are of one step.
+
+    Attributes
+    ----------
+    status, reason : what became of the cell; what is missing, or why there is no time
+    step : seconds at the quiet probe; None if no time may be shown
+    step_measured : seconds as measured
+    slowness : the factor by which neighbours slowed the reference probe, over rounds
+    doubt : the error of the step that more rounds do not make smaller, as a standard deviation of its logarithm
+    peak_share : the cell's rate divided by the highest rate of a plain matrix product on the row
+    rounds, sessions : the number of rounds with a clean block, and of sessions with such rounds
+    flops, traffic_bytes, threads, precision, is_cpu : from the last round that has the value
+    peak_gflops, bandwidth_gbytes : the ceilings of the row
+    blocks, discarded, error : the numbers of timed and discarded blocks, and the largest error, over all rounds
+    causes, slowed : why blocks were discarded, or empty; and the low clock of the last round that had one, or None
     """
-    cells: dict[CellKey, list[Any]] = defaultdict(list)
-    for row in rows_of(rounds):
-        cells[key_of(row)].append(row)
-    judged = [dict(zip(CELL, key, strict=True)) | _judge_cell(mine) for key, mine in cells.items()]
-    frame = pd.DataFrame(judged, columns=[*CELL, *COUNTS_AND_WORDS, *NUMBERS])
-    return frame.astype(dict.fromkeys(NUMBERS, float))
+
+    status: Status
+    reason: str
+    step: Estimate | None = None
+    step_measured: float | None = None
+    slowness: float | None = None
+    doubt: float = 0.0
+    peak_share: float | None = None
+    rounds: int = 0
+    sessions: int = 0
+    threads: int | None = None
+    threads_ran: int | None = None
+    precision: str = ""
+    is_cpu: bool = False
+    flops: float | None = None
+    traffic_bytes: float | None = None
+    peak_gflops: float | None = None
+    bandwidth_gbytes: float | None = None
+    blocks: int = 0
+    discarded: int = 0
+    error: float | None = None
+    causes: str = ""
+    slowed: tuple[float, str] | None = None
+    energy: Energy = Energy()
+
+    @property
+    def seconds(self) -> float | None:
+        """Return the seconds of a step; None if no time may be shown."""
+        return self.step.value if self.step else None
 
 
-# The columns of `judge_cells` besides the key; a number may be missing.
-COUNTS_AND_WORDS = [
-    "status", "reason", "rounds", "sessions", "threads", "threads_ran", "precision", "is_cpu", "blocks", "discarded",
-    "causes", "slowed", "energy_of", "energy_reason",
-]  # fmt: skip
-NUMBERS = [
-    "step", "step_low", "step_high", "step_measured", "slowness", "doubt", "peak_share", "flops", "traffic_bytes",
-    "error", "peak_gflops", "bandwidth_gbytes", "joules", "joules_low", "joules_high", "watts",
-]  # fmt: skip
+def judge_cells(rounds: pd.DataFrame) -> dict[CellKey, JudgedCell]:
+    """Judge every cell that has rounds."""
+    cells: dict[CellKey, list[JudgedRound]] = defaultdict(list)
+    for row in rows_of(rounds, JudgedRound):
+        cells[row.key].append(row)
+    return {key: _judge_cell(key, ran) for key, ran in cells.items()}
 
 
-def _judge_cell(rounds: Sequence[Any]) -> Fields:
-    """Return the columns of a cell, but for its key, from its rounds."""
+def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
     timed = [row for row in rounds if row.step_seconds]
-    causes = count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
-    blocks = sum(row.blocks for row in rounds)
-    flops, peak_gflops = _last(rounds, "flops"), _last(timed, "peak_gflops")
-    cell = {
-        "rounds": len(timed),
-        "sessions": len({row.session for row in timed}),
-        "threads": rounds[-1].threads,
-        "threads_ran": max((row.threads_ran or 0 for row in rounds), default=0) or None,
-        "precision": rounds[-1].precision,
-        "is_cpu": rounds[-1].is_cpu,
-        "flops": flops,
-        "traffic_bytes": _last(rounds, "traffic_bytes"),
-        "peak_gflops": peak_gflops,
-        "bandwidth_gbytes": _last(timed, "bandwidth_gbytes"),
-        "blocks": blocks,
-        "discarded": sum(row.discarded for row in rounds),
-        "error": max((row.error for row in rounds if row.error is not None), default=math.nan),
-        "causes": causes,
-        "slowed": _last(rounds, "slowed", None),
-        **_judge_energy(rounds),
-    }
+    last = rounds[-1]
+    flops = _last(row.flops for row in rounds)
+    peak_gflops = _last(row.peak_gflops for row in timed)
+    step = estimate_rounds(timed) if timed else None
+    share = step.over(flops / 1e9 / peak_gflops) if step and flops and peak_gflops else None
+    status, reason = _judge_status(rounds, timed, step, share)
+    has_time = status in ("settled", "wide")
+    return JudgedCell(
+        *key,
+        status=status,
+        reason=reason,
+        step=step if has_time else None,
+        step_measured=_mean(row.step_seconds_measured for row in timed) if has_time else None,
+        slowness=_mean(row.slowness for row in timed) if has_time else None,
+        doubt=doubt_of(timed).error if has_time else 0.0,
+        peak_share=share.value if share and has_time else None,
+        rounds=len(timed),
+        sessions=len({row.session for row in timed}),
+        threads=last.threads,
+        threads_ran=max((row.threads_ran for row in rounds if row.threads_ran), default=None),
+        precision=last.precision,
+        is_cpu=last.is_cpu,
+        flops=flops,
+        traffic_bytes=_last(row.traffic_bytes for row in rounds),
+        peak_gflops=peak_gflops,
+        bandwidth_gbytes=_last(row.bandwidth_gbytes for row in timed),
+        blocks=sum(row.blocks for row in rounds),
+        discarded=sum(row.discarded for row in rounds),
+        error=max((row.error for row in rounds if row.error is not None), default=None),
+        causes=_count_causes(rounds),
+        slowed=_last(row.slowed for row in rounds),
+        energy=_judge_energy(rounds),
+    )
+
+
+def _last(values: Iterable[Value | None]) -> Value | None:
+    """Return the last of the values that is not missing, 0 or empty."""
+    return next(filter(None, reversed(list(values))), None)
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    return statistics.geometric_mean(value for value in values if value)
+
+
+def _count_causes(rounds: Iterable[JudgedRound]) -> str:
+    return count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
+
+
+def _judge_status(
+    rounds: Sequence[JudgedRound], timed: Sequence[JudgedRound], step: Estimate | None, peak_share: Estimate | None
+) -> tuple[Status, str]:
+    """Return the status of a cell and the reason for it; its `step` is estimated from the rounds that are `timed`."""
     # One wrong result is enough: a program that is right most of the time is not right. A round that could not run, say
     # for lack of memory at that moment, is only a missing round.
     failures = {row.status: row.reason for row in rounds if row.status != "measured"}
     if "wrong" in failures:
-        return cell | {"status": "failed", "reason": failures["wrong"]}
-    if timed:
-        return cell | _judge_times(rounds, timed, flops / 1e9 / peak_gflops, failures.values())
-    for status in ("failed", "not-run"):
-        if status in failures:
-            return cell | {"status": status, "reason": failures[status]}
-    return cell | {"status": "contaminated", "reason": f"no clean block of {blocks}: {causes}"}
+        return "failed", failures["wrong"]
+    if step is None:
+        if "failed" in failures:
+            return "failed", failures["failed"]
+        if "not-run" in failures:
+            return "cannot-run", failures["not-run"]
+        return "contaminated", f"no clean block of {sum(row.blocks for row in rounds)}: {_count_causes(rounds)}"
+    if peak_share and peak_share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
+        text = f"{peak_share.value:.0%} of the highest rate that any matrix product reached here"
+        return "failed", f"{text}: the time or the FLOP count is wrong"
+    why = _what_is_unsettled(rounds, timed, step, failures.values())
+    return ("wide", why) if why else ("settled", "")
 
 
-def _last(rounds: Sequence[Any], name: str, missing: Any = math.nan) -> Any:
-    """Return the value of the last round that has one."""
-    return next((value for row in reversed(rounds) if (value := getattr(row, name))), missing)
-
-
-def _judge_times(rounds: Sequence[Any], timed: Sequence[Any], peak_seconds: float, failures: Collection[str]) -> Fields:
-    """Return the status of a cell that has `timed` rounds, the reason, and its times if they can be true.
-
-    `peak_seconds` is the time that a step would take at the highest rate of a plain matrix product.
-    """
-    step, doubt = estimate_rounds(timed), doubt_of(timed)
-    share = step.over(peak_seconds)
-    if share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
-        text = f"{share.value:.0%} of the highest rate that any matrix product reached here"
-        return {"status": "failed", "reason": f"{text}: the time or the FLOP count is wrong"}
-    times = {
-        **step.columns("step"),
-        "step_measured": statistics.geometric_mean(row.step_seconds_measured for row in timed),
-        "slowness": statistics.geometric_mean(row.slowness for row in timed),
-        "doubt": doubt.error,
-        "peak_share": share.value,
-    }
+def _what_is_unsettled(
+    rounds: Sequence[JudgedRound], timed: Sequence[JudgedRound], step: Estimate, failures: Collection[str]
+) -> str:
+    """Return what a cell that has a time lacks to be settled; empty if it lacks nothing."""
+    doubt = doubt_of(timed)
     unsettled = sum(row.status == "measured" and not row.settled for row in rounds)
     if 2 * unsettled > len(timed):
-        why = f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
-    elif doubt.quiet > MOST_QUIET_ERROR:
-        why = f"this row was hardly ever quiet: its quiet probe is known to ±{format_share(doubt.quiet)}"
-    else:
-        why = what_is_missing(step, len(timed), failures, len({row.session for row in timed}), doubt.error)
-    return {**times, "status": "wide" if why else "settled", "reason": why}
+        return f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
+    if doubt.quiet > MOST_QUIET_ERROR:
+        return f"this row was hardly ever quiet: its quiet probe is known to ±{format_share(doubt.quiet)}"
+    return what_is_missing(step, len(timed), failures, len({row.session for row in timed}), doubt.error)
 
 
-def estimate_rounds(timed: Sequence[Any]) -> Estimate:
+def estimate_rounds(timed: Sequence[Round]) -> Estimate:
     """Estimate the seconds of a step from the rounds of a cell that have a time."""
     sessions: dict[int, list[float]] = defaultdict(list)
     for row in timed:
-        sessions[row.session].append(row.step_seconds)
+        sessions[row.session].append(row.step_seconds or math.nan)
     return estimate_cell(sessions, doubt=doubt_of(timed))
 
 
-def doubt_of(timed: Sequence[Any]) -> Doubt:
+def doubt_of(timed: Sequence[Round]) -> Doubt:
     """Return the errors of a cell that its `timed` rounds do not show.
 
     What a slope is off is the same in all rounds; each session has a quiet probe of its own.
     """
     sessions = Counter(row.session for row in timed)
-    quiet = {row.session: row.quiet_error * sessions[row.session] for row in timed}
-    slope = abs(statistics.fmean(row.slope_error for row in timed))
+    quiet = {row.session: (row.quiet_error or 0.0) * sessions[row.session] for row in timed}
+    slope = abs(statistics.fmean(row.slope_error or 0.0 for row in timed))
     between = SESSION_SPREAD if timed[0].is_cpu else DEVICE_SPREAD
     return Doubt(slope, math.hypot(*quiet.values()) / len(timed), (timed[0].machine, timed[0].profile), between)
 
 
-def _judge_energy(rounds: Sequence[Any]) -> Fields:
-    """Return a cell's joules per step and watts, or `energy_reason`, why no round has joules.
-
-    Only rounds that metered the same domains as the cell's last round with joules count.
-    """
+def _judge_energy(rounds: Sequence[JudgedRound]) -> Energy:
+    """Return the energy of a step, from the rounds that metered the same domains as the last round with joules."""
     metered = [row for row in rounds if row.joules is not None]
     if not metered:
-        return {"energy_reason": _last(rounds, "energy_reason", "")}
+        return Energy(reason=_last(row.energy_reason for row in rounds) or "")
     domains = metered[-1].energy_of
     alike = [row for row in metered if row.energy_of == domains]
-    joules = estimate_values([row.joules for row in alike])
-    return {
-        **joules.columns("joules"),
-        "watts": statistics.median(row.watts for row in alike),
-        "energy_of": domains,
-        "energy_reason": "",
-    }
+    joules = estimate_values([row.joules or math.nan for row in alike])
+    return Energy(joules, statistics.median(row.watts or math.nan for row in alike), domains)
 
 
 def make_cells(
@@ -189,40 +226,50 @@ def make_cells(
     descriptions: Mapping[str, Description],
     prices: Mapping[str, Price] | None = None,
     count: Count | None = None,
-) -> pd.DataFrame:
+) -> list[Cell]:
     """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none.
 
     The cost is the seconds times the price of an hour of the entire machine, divided by 3600. The expected time of a
     case that is not measured yet follows from its work, which `count` counts.
     """
-    asked = pd.DataFrame(_asked(rounds, papers, profiles, descriptions))
-    if asked.empty:
-        return make_frame([], "cells")
-    judged = judge_cells(rounds).drop(columns=["precision", "is_cpu"])
-    cells = asked.merge(judged, how="left", on=CELL)
-    cells["status"] = cells["status"].fillna(cells["why"].map({NOT_YET: DUE})).fillna("not-run")
-    cells["reason"] = cells["reason"].fillna(cells["why"])
-    cells["gflops"] = cells["flops"] / cells["step"] / 1e9
-    for end in ("", "_low", "_high", "_measured"):
-        cells[f"seconds{end}"] = cells["steps"] * cells[f"step{end}"]
-    for what in ("flops", "traffic_bytes", "joules", "joules_low", "joules_high"):
-        cells[what] *= cells["steps"]
+    judged = judge_cells(rounds)
     known = prices or {}
-    per_hour = cells["machine"].map({machine: price.per_hour for machine, price in known.items()}).astype(float)
-    cells["cost"] = cells["seconds"] * per_hour / 3600
-    cells["currency"] = cells["machine"].map({machine: price.currency for machine, price in known.items()})
-    published = pd.DataFrame([_beside(papers[cell.paper], cell) for cell in rows_of(cells)])
-    cells = add_expected(cells.join(published), cells["status"] == DUE, count)
-    return apply_dtypes(cells, "cells")
+    slots = {slot.key: slot for slot in _find_slots(rounds, papers, profiles, descriptions)}
+    cells = []
+    for key, slot in slots.items():
+        unmeasured = JudgedCell(*key, "due", "not measured yet")
+        if slot.cannot:
+            unmeasured = JudgedCell(*key, "cannot-run", slot.cannot)
+        cells.append(_make_cell(slot, judged.get(key, unmeasured), known.get(slot.machine)))
+    clocks = {key: cell.slowed for key, cell in judged.items()}
+    return add_expected(cells, {key: slot.case for key, slot in slots.items()}, clocks, count)
 
 
-def _asked(
+class _Slot(NamedTuple):
+    """A case of a table on a row of a machine; `cannot` is why it cannot be measured there, or None."""
+
+    machine: str
+    paper: Paper
+    experiment: Experiment
+    case: Case
+    row: Row | Profile
+    label: str
+    cannot: str | None
+
+    @property
+    def key(self) -> CellKey:
+        """Return the key of the slot's cell."""
+        names = self.machine, self.paper.name, self.experiment.name, self.case.name
+        return CellKey(*names, self.case.workload, self.row.name)
+
+
+def _find_slots(
     rounds: pd.DataFrame,
     papers: Papers,
     profiles: Profiles,
     descriptions: Mapping[str, Description],
-) -> Iterator[Fields]:
-    """Yield every case of the papers on every row of each machine; `why` is the reason if the case has no rounds."""
+) -> Iterator[_Slot]:
+    """Yield every case of the papers on every row of each machine."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
     for machine, profile, row in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
@@ -238,26 +285,89 @@ def _asked(
             for row in rows:
                 if not _has_row(experiment, case, row):
                     continue
-                cannot = why_not_run(case.workload, row.backend, row.precision)
                 label = labels[row.name]
-                yield {
-                    "machine": machine,
-                    "paper": paper.name,
-                    "experiment": experiment.name,
-                    "case": case.name,
-                    "algorithm": case.workload,
-                    "profile": row.name,
-                    "label": f"{label}, {algorithm.label}" if algorithm else label,
-                    "package": row.package,
-                    "architecture": row.architecture,
-                    "device": row.device,
-                    "is_cpu": row.is_cpu,
-                    "precision": row.precision,
-                    "work": describe_work(experiment, case),
-                    "steps": experiment.steps(case),
-                    "of": case,
-                    "why": cannot or not_measurable.get(row.name) or why_denied(case) or NOT_YET,
-                }
+                cannot = why_not_run(case.workload, row.backend, row.precision) or not_measurable.get(row.name)
+                yield _Slot(
+                    machine,
+                    paper,
+                    experiment,
+                    case,
+                    row,
+                    f"{label}, {algorithm.label}" if algorithm else label,
+                    cannot or why_denied(case),
+                )
+
+
+def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
+    """Return the cell of a slot; `price` is of its machine, or None if nobody gave one."""
+    row = slot.row
+    steps = slot.experiment.steps(slot.case)
+    seconds = judged.step.times(steps) if judged.step else Estimate(math.nan)
+    energy = judged.energy
+    joules = energy.joules.times(steps) if energy.joules else Estimate(math.nan)
+    flops = _product(steps, judged.flops)
+    moved = _product(steps, judged.traffic_bytes)
+    published_row, published_seconds = published_beside(
+        slot.paper,
+        slot.experiment.name,
+        slot.case.name,
+        row.architecture,
+        slot.case.workload,
+        flops,
+        _product(moved, number_bytes(FULL_PRECISION) / number_bytes(row.precision)),
+    )
+    return Cell(
+        *slot.key,
+        architecture=row.architecture,
+        package=row.package,
+        precision=row.precision,
+        seconds=_known(seconds.value),
+        seconds_low=seconds.low,
+        seconds_high=seconds.high,
+        rounds=judged.rounds,
+        discarded=judged.discarded,
+        status=judged.status,
+        reason=judged.reason,
+        gflops=_known((flops or math.nan) / seconds.value / 1e9),
+        peak_share=judged.peak_share,
+        error=judged.error,
+        published_seconds=published_seconds,
+        published_row=published_row,
+        seconds_measured=_product(steps, judged.step_measured),
+        slowness=judged.slowness,
+        sessions=judged.sessions,
+        work=describe_work(slot.experiment, slot.case),
+        label=slot.label,
+        is_cpu=row.is_cpu,
+        flops=flops,
+        traffic_bytes=moved,
+        amount=slot.experiment.amount(slot.case, flops, moved),
+        steps=steps,
+        device=row.device,
+        threads=judged.threads,
+        threads_ran=judged.threads_ran,
+        peak_gflops=judged.peak_gflops,
+        bandwidth_gbytes=judged.bandwidth_gbytes,
+        expected_seconds=None,
+        unexpected="",
+        cost=_known(seconds.value * price.per_hour / 3600) if price else None,
+        currency=price.currency if price else "",
+        joules=_known(joules.value),
+        joules_low=joules.low,
+        joules_high=joules.high,
+        watts=energy.watts,
+        energy_of=energy.domains,
+        energy_reason=energy.reason,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _product(first: float | None, second: float | None) -> float | None:
+    """Return the product of two numbers; None if one is not known."""
+    return None if first is None or second is None else first * second
 
 
 def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
@@ -294,7 +404,7 @@ def _rows_of_machine(ran: Mapping[str, Row], profiles: Profiles, hardware: Mappi
         if row is None:
             is_shown = not profile.optional
         else:
-            is_shown = settings_of(row) == settings_of(profile) and row.threads == profile.threads
+            is_shown = settings_of(row, row.threads) == settings_of(profile, profile.threads)
         if is_shown and not other_library(profile, hardware):
             rows[name] = profile
     return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))
@@ -309,7 +419,7 @@ def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str
     return tuple(row for row in paper.rows.values() if architecture in row.beside and ran_in(algorithm, row.name))
 
 
-def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
+def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
     """Return whether a cell is compared with any of the published rows `names`."""
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     return any(row.name in names for row in beside)
@@ -317,24 +427,14 @@ def is_beside(paper: Paper, cell: Any, names: Collection[str]) -> bool:
 
 def published_beside(
     paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
-) -> Fields:
-    """Return `published_row`, the best of the published rows that a cell is compared with, and `published_seconds`.
+) -> tuple[str, float | None]:
+    """Return the best of the published rows that a cell is compared with, and its seconds; "" and None without any.
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
     """
     beside = rows_beside(paper, experiment, architecture, algorithm)
-    row = paper.fastest(experiment, case, [one.name for one in beside])
-    seconds = paper.seconds(experiment, case, row.name, *work) if row else None
-    return {"published_row": row.name if row else "", "published_seconds": seconds or np.nan}
-
-
-def _beside(paper: Paper, cell: Any) -> Fields:
-    """Return what a cell is compared with, and the amount of its work in what the table's unit counts."""
-    width = number_bytes(FULL_PRECISION) / number_bytes(cell.precision)
-    moved = cell.traffic_bytes and cell.traffic_bytes * width
-    amount = paper.experiments[cell.experiment].amount(cell.of, cell.flops, cell.traffic_bytes)
-    key = cell.experiment, cell.case, cell.architecture, cell.algorithm
-    return {"amount": amount, **published_beside(paper, *key, cell.flops, moved)}
+    row = paper.fastest(experiment, case, [published.name for published in beside])
+    return (row.name, paper.seconds(experiment, case, row.name, *work)) if row else ("", None)
 
 
 # The name of the machine in the paper's own rows, in tables that have the paper's rows and ours.
@@ -369,7 +469,7 @@ def across_precisions(row: str, base: Collection[str]) -> str:
     return f"{row} over {' and '.join(others)}" if others else ""
 
 
-def in_unit(cell: Any, unit: Unit) -> tuple[float | None, float | None, float | None]:
+def in_unit(cell: Cell, unit: Unit) -> tuple[float | None, float | None, float | None]:
     """Return a cell's time and its interval in a table's unit. For a rate, the ends of the interval are swapped."""
     value, low, high = (
         unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None

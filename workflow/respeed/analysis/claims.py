@@ -24,12 +24,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import DUE, across_precisions
-from respeed.analysis.columns import Fields, make_frame, rows_of
+from respeed.analysis.cells import across_precisions
+from respeed.analysis.columns import Fields, make_frame
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
@@ -49,8 +49,8 @@ from respeed.analysis.pairs import (
     times_least,
     why_unfair,
 )
-from respeed.analysis.rounds import CellKey
 from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
+from respeed.analysis.tables import Cell, CellKey
 from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
@@ -111,7 +111,7 @@ class Compared:
     stated: Stated
     ratio: Estimate
     rounds: int
-    pairs: tuple[tuple[Any, Any], ...] = ()
+    pairs: tuple[tuple[Cell, Cell], ...] = ()
     unfair: str = ""
 
     @property
@@ -228,7 +228,7 @@ def _question(verdict: Verdict, measured: Measured) -> Verdict:
     return Verdict(NOT_FAIR, remark=f"else {verdict.kind}")
 
 
-def find_weakest(measured: Measured) -> Any | None:
+def find_weakest(measured: Measured) -> Cell | None:
     """Return the row, not the base, that is farthest above its bound; None if no row is weak."""
     rows = [row for row, _ in _pairs(measured) if times_least(row) > WEAK]
     return max(rows, key=times_least, default=None)
@@ -374,7 +374,7 @@ def _why_open(cases: Measured) -> dict[str, str]:
     return {case.name: case.open or LEFT_OPEN for case in cases if case.place == "open"}
 
 
-def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
+def make_claims(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
@@ -391,7 +391,7 @@ def make_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.Dat
     return make_frame(rows, "claims")
 
 
-def open_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
+def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
     """Find every claim that has a measured case and is not settled.
 
     Returns
@@ -415,15 +415,15 @@ def open_claims(cells: pd.DataFrame, samples: Samples, papers: Papers) -> list[t
     return unsettled
 
 
-def _on_machines(cells: pd.DataFrame, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Answers]]:
+def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Answers]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    for machine, on_machine in cells.groupby("machine", sort=False):
+    tables: dict[tuple[str, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        tables[cell.machine, cell.paper][cell.experiment].append(cell)
+    for machine in dict.fromkeys(cell.machine for cell in cells):
         for name, paper in papers.items():
-            tables: dict[str, list[Any]] = defaultdict(list)
-            for cell in rows_of(on_machine[on_machine["paper"] == name]):
-                tables[cell.experiment].append(cell)
             for claim in paper.claims.values():
-                yield str(machine), name, claim, compare_claim(claim, paper, tables, samples)
+                yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
 
 
 def _row(claim: Claim, answers: Answers, verdict: Verdict) -> Fields:
@@ -454,7 +454,7 @@ def _row(claim: Claim, answers: Answers, verdict: Verdict) -> Fields:
     }
 
 
-def _pairs(cases: Measured) -> list[tuple[Any, Any]]:
+def _pairs(cases: Measured) -> list[tuple[Cell, Cell]]:
     """Return our rows and their bases in these cases."""
     return list(itertools.chain.from_iterable(case.pairs for case in cases))
 
@@ -565,7 +565,7 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     The second text is empty if no cell has a time.
     """
     asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
-    asked = asked[~asked["status"].isin(["not-run", DUE]) & ~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
+    asked = asked[~asked["status"].isin(["cannot-run", "due"]) & ~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
     # A case that two tables show is one measurement.
     asked = asked[asked["seconds"].isna() | ~asked.duplicated(["profile", "algorithm", "seconds"])]
     rounds = asked.loc[asked["seconds"] > 0, "rounds"]

@@ -1,24 +1,17 @@
-"""The tidy tables, results/tables/<name>.csv, as `columns.toml` declares them.
+"""Frames of the tidy tables that `tables` declares: their dtypes, their rows, and their files."""
 
-This module sets the dtypes of the frames, writes and reads the files, and makes docs/tables.md:
-
-    ./run python -m respeed.analysis.columns > docs/tables.md
-"""
-
-import functools
 import itertools
-import tomllib
 import unicodedata
 from collections import namedtuple
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from respeed.analysis.tables import TABLES, dtypes_of
 from respeed.errors import UserError
-from respeed.model import Names
 from respeed.paths import write_text
 from respeed.text import printable
 
@@ -28,56 +21,7 @@ DIGITS = 9
 FORMULA = ("=", "+", "-", "@")
 # The fields of a row by column, or some of them, before the row is part of a frame.
 Fields = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table.
-
-    `kind` is text, number, count (a whole number) or flag. `empty` is the meaning of an empty field, or "" if no field
-    may be empty.
-    """
-
-    kind: str
-    unit: str
-    meaning: str
-    empty: str
-
-    @property
-    def dtype(self) -> str:
-        """Return the dtype in the frame. A missing number is NaN, a missing text "", a missing count NA."""
-        count = "Int64" if self.empty else "int64"
-        return {"text": "str", "number": "float64", "count": count, "flag": "bool"}[self.kind]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A tidy table: the meaning of a row, the names of the key columns, and all columns by name, in order."""
-
-    row: str
-    key: Names
-    columns: dict[str, Column]
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """Return the dtype of each column."""
-        return {name: column.dtype for name, column in self.columns.items()}
-
-
-def _declared() -> dict[str, Table]:
-    declared = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    shared = declared.pop("shared")
-    return {
-        name: Table(
-            table["row"],
-            tuple(table["key"]),
-            {column: Column(*(facts or shared[column])) for column, facts in table["columns"].items()},
-        )
-        for name, table in declared.items()
-    }
-
-
-TABLES = _declared()
+AnyRow = TypeVar("AnyRow")
 
 
 def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -86,27 +30,32 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     A missing text becomes "". A missing count becomes 0 in a column without empty fields, and NA in others. Raises
     KeyError if a column is missing.
     """
-    table = TABLES[name]
+    dtypes = dtypes_of(TABLES[name])
     missing = {"str": "", "int64": 0}
-    fill = {column: missing[dtype] for column, dtype in table.dtypes.items() if dtype in missing}
-    return frame[list(table.columns)].astype(object).fillna(fill).astype(table.dtypes)
+    fill = {column: missing[dtype] for column, dtype in dtypes.items() if dtype in missing}
+    return frame[list(dtypes)].astype(object).fillna(fill).astype(dtypes)
 
 
-def make_frame(rows: Iterable[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """Make a table from rows, each a mapping of columns to values; without rows, make an empty table."""
-    return apply_dtypes(pd.DataFrame(list(rows), columns=list(TABLES[name].columns), dtype=object), name)
+def make_frame(rows: Iterable[Any], name: str) -> pd.DataFrame:
+    """Make a table from rows, each a row of the table's class or a mapping; without rows, make an empty table."""
+    columns = list(dtypes_of(TABLES[name]))
+    values = [{column: getattr(row, column) for column in columns} if is_dataclass(row) else row for row in rows]
+    return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), name)
 
 
-def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
+    """Yield each line of a frame as a row of a dataclass; a missing number is None, not NaN."""
+    own = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
+    values = own.to_numpy(dtype=object, copy=True)
+    values[own.isna().to_numpy()] = None
+    return itertools.starmap(row_type, values)
+
+
+def any_rows_of(frame: pd.DataFrame) -> Iterator[Any]:
     """Yield each row as a named tuple, with the columns' names; a missing number is None, not NaN."""
     values = frame.to_numpy(dtype=object, copy=True)
     values[frame.isna().to_numpy()] = None
-    return itertools.starmap(_row_type(tuple(frame.columns)), values)
-
-
-@functools.cache
-def _row_type(columns: Names) -> Any:
-    return namedtuple("Row", columns)
+    return itertools.starmap(namedtuple("Row", frame.columns), values)
 
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
@@ -132,13 +81,12 @@ def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 def load_table(name: str, folder: Path) -> pd.DataFrame:
     """Read <folder>/<name>.csv with its dtypes; UserError if it is missing."""
-    table = TABLES[name]
     path = folder / f"{name}.csv"
     if not path.exists():
         raise UserError(
             f"{path}: not found; build the tables first: respeed report --only tables (or all: ./run snakemake report)"
         )
-    frame = pd.read_csv(path, dtype=table.dtypes, keep_default_na=False, na_values=[""], encoding="utf-8")
+    frame = pd.read_csv(path, dtype=dtypes_of(TABLES[name]), keep_default_na=False, na_values=[""], encoding="utf-8")
     frame = apply_dtypes(frame, name)
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))
 
@@ -160,40 +108,3 @@ def _unguarded(shown: str) -> str:
 def _is_formula(text: str) -> bool:
     """Return whether a spreadsheet would compute the text; a full-width sign counts as the plain one."""
     return unicodedata.normalize("NFKC", text.lstrip()[:1]).startswith(FORMULA)
-
-
-INTRODUCTION = """# Tables
-
-Every table `results/tables/*.csv`, for your own statistics. (`respeed.analysis.columns` writes them and this page.)
-
-```python
-import respeed
-
-tables = respeed.load_tables()  # pandas DataFrames by name, of the run in results/tables
-cells = tables["cells"]
-timed = cells[cells["seconds"].notna() & cells["is_cpu"]]
-print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["seconds"].idxmin(), ["case", "profile"]])
-
-rounds = respeed.load_rounds()  # where every statistic begins
-by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
-print(by_cell["step_seconds"].agg(["median", "std", "count"]))
-```
-
-A count is a whole number, a flag True or False. An empty field becomes NaN in a column of numbers, and an empty text in
-one of texts. A text that a spreadsheet would compute has an apostrophe before it in the file; the frame has none.
-"""
-
-
-def describe_tables() -> str:
-    """Return docs/tables.md: the meaning of every row and column of every table."""
-    text = INTRODUCTION
-    for name, table in TABLES.items():
-        text += f"\n## {name}.csv\n\n{table.row} Key: {', '.join(table.key)}.\n\n"
-        text += "| column | kind | unit | meaning | empty if |\n| --- | --- | --- | --- | --- |\n"
-        for column, one in table.columns.items():
-            text += f"| {column} | {one.kind} | {one.unit} | {one.meaning} | {one.empty} |\n"
-    return text
-
-
-if __name__ == "__main__":
-    print(describe_tables(), end="")

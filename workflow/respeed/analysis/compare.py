@@ -4,11 +4,11 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import DUE, make_cells
-from respeed.analysis.columns import rows_of
+from respeed.analysis.cells import make_cells
 from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
-from respeed.analysis.rounds import key_of, read_rounds
+from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
@@ -76,10 +76,11 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     if set(a["record"]) & set(b["record"]):
         raise UserError("compare: A and B have records in common; name two sessions, days or commits")
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
-    cells = make_cells(rounds, papers, {}, {})
-    ran = cells[~cells["status"].isin(["not-run", DUE])]
-    in_a, in_b = ({key_of(cell)[1:]: cell for cell in rows_of(ran[ran["machine"] == side])} for side in "ab")
-    samples, is_one = Samples(rounds), {*a["source"]} == {*b["source"]}
+    ran = [cell for cell in make_cells(rounds, papers, {}, {}) if cell.status not in ("due", "cannot-run")]
+    in_a = {cell.key[1:]: cell for cell in ran if cell.machine == "a"}
+    in_b = {cell.key[1:]: cell for cell in ran if cell.machine == "b"}
+    samples = Samples(rounds)
+    is_one = {*a["source"]} == {*b["source"]}
     return {
         "a": _describe(a),
         "b": _describe(b),
@@ -96,7 +97,7 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
 
 
-def _compare_cells(a: Any, b: Any, samples: Samples, is_one_source: bool) -> dict[str, Any]:
+def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
     untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
     compared = {

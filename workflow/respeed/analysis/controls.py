@@ -4,15 +4,14 @@ If two matrix products do not take twice as long as one, or if the same product 
 measured again, the times depend on something else than the work. Then no time of that machine can be trusted.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 
-import pandas as pd
-
-from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import estimate_ratio, level_of_each, what_is_missing
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell
 from respeed.text import format_share, format_speedup
 
 # How far the ratio of times may be from the ratio of work, relative to the ratio of work. Besides its matrix products,
@@ -21,39 +20,47 @@ NEAR = 0.01
 AGREES, OPEN, FAILED = "agree", "open", "failed"
 
 
-def judge_controls(cells: pd.DataFrame, samples: Samples) -> Iterator[tuple[str, str]]:
+def judge_controls(cells: Iterable[Cell], samples: Samples) -> Iterator[tuple[str, str]]:
     """Yield the verdict on every control that has a time, and a text with its name, ratio of times, and ratio of work.
 
     A control is compared with the first case of its table on the same row. It fails if the interval of the ratio of
     times lies outside work (1 ± `NEAR`), with work the ratio of FLOP; otherwise it agrees if the interval is at most
     ±10 %, or else is open. On a machine without fault, at most 5 % of reports have a failed control (Bonferroni).
     """
-    controls = cells[(cells["algorithm"] == CONTROL) & (cells["seconds"] > 0)]
-    for machine, timed in controls.groupby("machine", sort=False):
-        tables = timed.groupby(["experiment", "profile"], sort=False)
-        level = level_of_each(len(timed) - tables.ngroups)
-        for _, table in tables:
-            first, *others = rows_of(table)
+    rows: dict[str, dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        if cell.algorithm == CONTROL and cell.seconds:
+            rows[cell.machine][cell.experiment, cell.profile].append(cell)
+    for of_machine in rows.values():
+        level = level_of_each(sum(len(row) - 1 for row in of_machine.values()))
+        for first, *others in of_machine.values():
             for cell in others:
-                # Both are the same product on the same row: what is not known of its quiet probe, and of how it feels
-                # neighbours, cancels.
-                ratio, _ = estimate_ratio(samples.by_session(cell), samples.by_session(first), level)
-                work = cell.flops / first.flops
-                is_off = ratio.is_above(work * (1 + NEAR)) or ratio.is_below(work * (1 - NEAR))
-                is_open = what_is_missing(ratio, min(first.rounds, cell.rounds))
-                took = f"{format_speedup(ratio.value)} ±{format_share(ratio.margin or 0.0)}, not {format_speedup(work)}"
-                verdict = FAILED if is_off else OPEN if is_open else AGREES
-                yield verdict, f"{cell.case} on {cell.profile} of {machine} took {took}"
+                yield _judge_control(cell, first, samples, level)
 
 
-def say_failed(cells: pd.DataFrame, samples: Samples) -> str:
+def _judge_control(cell: Cell, first: Cell, samples: Samples, level: float) -> tuple[str, str]:
+    # Both are the same product on the same row: what is not known of its quiet probe, and of how it feels neighbours,
+    # cancels.
+    ratio, _ = estimate_ratio(samples.by_session(cell), samples.by_session(first), level)
+    work = (cell.flops or 0.0) / (first.flops or math.nan)
+    text = (
+        f"{cell.case} on {cell.profile} of {cell.machine} took {format_speedup(ratio.value)} "
+        f"±{format_share(ratio.margin or 0.0)}, not {format_speedup(work)}"
+    )
+    if ratio.is_above(work * (1 + NEAR)) or ratio.is_below(work * (1 - NEAR)):
+        return FAILED, text
+    is_open = what_is_missing(ratio, min(first.rounds, cell.rounds))
+    return (OPEN if is_open else AGREES), text
+
+
+def say_failed(cells: Iterable[Cell], samples: Samples) -> str:
     """Describe the first control that failed, with its machine and ratio, and count the others; empty if none."""
     failed = [text for verdict, text in judge_controls(cells, samples) if verdict == FAILED]
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
 
 
-def count_controls(cells: pd.DataFrame, samples: Samples) -> str:
+def count_controls(cells: Iterable[Cell], samples: Samples) -> str:
     """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
     numbers = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])

@@ -15,17 +15,15 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-import pandas as pd
-
-from respeed.analysis.columns import rows_of
 from respeed.analysis.rounds import CONTROL
+from respeed.analysis.tables import Cell, CellKey
 from respeed.inputs.registry import workloads
 from respeed.model import Case, number_bytes
-from respeed.text import measured_time
+from respeed.text import is_known, measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
 # the direct method, and libraries choose Winograd's method or FFTs, which need fewer. Controls have their own test.
@@ -36,7 +34,7 @@ FREE_OF_PEAK = (*CONVOLUTIONS, CONTROL)
 SLOW = 3.0
 # A step with a smaller bound consists of calls, which the bound does not cover.
 LEAST_SECONDS = 1e-6
-# A step has a dozen calls or launches, which take some microseconds each: as long as this, all together.
+# A step has a dozen calls or launches, which take some microseconds each.
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
@@ -47,53 +45,75 @@ UNCOUNTED = (math.nan, math.nan)
 Count = Callable[[Sequence[Case]], Counts]
 
 
-def bound_seconds(flops: Any, traffic_bytes: Any, peak_gflops: Any, bandwidth_gbytes: Any) -> Any:
+def bound_seconds(
+    flops: float | None, traffic_bytes: float | None, peak_gflops: float | None, bandwidth_gbytes: float | None
+) -> float | None:
     """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
 
     Parameters
     ----------
-    flops, traffic_bytes : float or array
-        The work, in FLOP and bytes; an unknown number is NaN, and counts as 0.
-    peak_gflops, bandwidth_gbytes : float or array
+    flops, traffic_bytes : float, optional
+        The work, in FLOP and bytes; an unknown number counts as 0.
+    peak_gflops, bandwidth_gbytes : float, optional
         F in GFLOP/s and B in GB/s.
 
     Returns
     -------
-    float or array
-        Seconds; NaN if a rate is not known.
+    float or None
+        Seconds; None if a rate is not known.
     """
-    computing = np.nan_to_num(flops) / (peak_gflops * 1e9)
-    moving = np.nan_to_num(traffic_bytes) / (bandwidth_gbytes * 1e9)
-    return np.maximum(computing, moving)
+    if not (is_known(peak_gflops) and is_known(bandwidth_gbytes)):
+        return None
+    computing = flops / (peak_gflops * 1e9) if is_known(flops) else 0.0
+    moving = traffic_bytes / (bandwidth_gbytes * 1e9) if is_known(traffic_bytes) else 0.0
+    return max(computing, moving)
 
 
-def has_bound(workload: str, flops: float) -> bool:
+def has_bound(workload: str, flops: float | None) -> bool:
     """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
-    return flops > 0 or not workloads()[workload].products
+    return bool(flops and flops > 0) or not workloads()[workload].products
 
 
-def add_expected(cells: pd.DataFrame, is_due: pd.Series, count: Count | None) -> pd.DataFrame:
-    """Add `expected_seconds` and `unexpected` to the cells of `make_cells`.
+def add_expected(
+    cells: Sequence[Cell],
+    cases: Mapping[CellKey, Case],
+    clocks: Mapping[CellKey, tuple[float, str] | None],
+    count: Count | None,
+) -> list[Cell]:
+    """Return the cells with `expected_seconds` and `unexpected`.
 
-    For a cell that `is_due` (not measured yet), the rates are from other cases of its row, and `count` counts the work.
+    For a cell that is due, the rates are from other cases of its row, and `count` counts the work of its case. `clocks`
+    has the share of its highest clock at which a cell ran, with a reason, if that was low.
     """
-    rates = cells.groupby(["machine", "profile"])[["peak_gflops", "bandwidth_gbytes"]].transform("max")
-    work = cells[["flops", "traffic_bytes"]].copy()
-    ahead = is_due & rates.notna().any(axis=1)
-    if count and ahead.any():
-        due = cells[ahead]
-        counts = count(list(due["of"]))
-        keys = [case.key for case in due["of"]]
-        counted = pd.DataFrame([counts.get(key, UNCOUNTED) for key in keys], due.index, work.columns)
-        counted["traffic_bytes"] *= due["precision"].map(number_bytes) / number_bytes("fp32")
-        work.loc[ahead] = counted.mul(due["steps"], axis=0)
-    has = pd.Series(map(has_bound, cells["algorithm"], work["flops"]), cells.index, bool)
-    bound = bound_seconds(work["flops"], work["traffic_bytes"], rates["peak_gflops"], rates["bandwidth_gbytes"])
-    cells = cells.assign(expected_seconds=bound.where(has & (bound >= LEAST_SECONDS * cells["steps"])))
-    return cells.assign(unexpected=[explain(cell) for cell in rows_of(cells)])
+    rows: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        rows[cell.machine, cell.profile].append(cell)
+    rates = {row: _rates(of_row) for row, of_row in rows.items()}
+    due = [cell for cell in cells if cell.status == "due" and rates[cell.machine, cell.profile] != (None, None)]
+    counts = count([cases[cell.key] for cell in due]) if count and due else {}
+    expected = []
+    for cell in cells:
+        flops, moved = cell.flops, cell.traffic_bytes
+        if cell.status == "due":
+            step_flops, step_bytes = counts.get(cases[cell.key].key, UNCOUNTED)
+            flops = cell.steps * step_flops
+            moved = cell.steps * step_bytes * number_bytes(cell.precision) / number_bytes("fp32")
+        bound = bound_seconds(flops, moved, *rates[cell.machine, cell.profile])
+        if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, flops):
+            cell = replace(cell, expected_seconds=bound)
+            cell = replace(cell, unexpected=explain(cell, clocks.get(cell.key)))
+        expected.append(cell)
+    return expected
 
 
-def explain(cell: Any) -> str:
+def _rates(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
+    """Return the highest GFLOP/s and GB/s of the cells of a row."""
+    peaks = [cell.peak_gflops for cell in cells if cell.peak_gflops]
+    bandwidths = [cell.bandwidth_gbytes for cell in cells if cell.bandwidth_gbytes]
+    return max(peaks, default=None), max(bandwidths, default=None)
+
+
+def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
     The reason is empty if the time is as expected, or if there is no bound or no interval. A slow cell has only a
@@ -101,7 +121,7 @@ def explain(cell: Any) -> str:
     never called too fast; other cells that compute faster than a plain matrix product have no time at all.
     """
     bound = cell.expected_seconds
-    if not (bound and cell.seconds and cell.seconds_low):
+    if not (bound and cell.seconds and cell.seconds_low and cell.seconds_high):
         return ""
     if cell.seconds_high < bound / MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
         moved = (cell.traffic_bytes or 0.0) / cell.steps
@@ -110,22 +130,24 @@ def explain(cell: Any) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    share, low_clock = cell.slowed or (1.0, "")
+    share, clock = low_clock or (1.0, "")
     if cell.seconds_low * share <= SLOW * bound:
-        return str(low_clock)
+        return clock
     step = bound / cell.steps
     if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
-    ran, threads = cell.threads_ran, cell.threads
-    if ran and cell.seconds_low <= SLOW * bound * threads / ran:
-        return f"threads: {ran:.0f} of {threads:.0f} ran"
+    if cell.threads_ran and cell.threads and cell.seconds_low <= SLOW * bound * cell.threads / cell.threads_ran:
+        return f"threads: {cell.threads_ran} of {cell.threads} ran"
     return "no record tells why"
 
 
-def say_tensor_cores(cells: pd.DataFrame) -> str:
+def say_tensor_cores(cells: Iterable[Cell]) -> str:
     """Return a remark if a device is faster in fp64 than in fp32 in some case; else nothing."""
-    on_devices = cells[~cells["is_cpu"] & (cells["seconds"] > 0)]
-    fastest = on_devices.groupby(["machine", "case", "precision"])["seconds"].min().unstack()
-    if not {"fp32", "fp64"} <= {*fastest} or (fastest["fp64"] >= fastest["fp32"]).all():
+    fastest: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for cell in cells:
+        if cell.seconds and not cell.is_cpu:
+            in_case = fastest[cell.machine, cell.case]
+            in_case[cell.precision] = min(cell.seconds, in_case.get(cell.precision, math.inf))
+    if not any(seconds.get("fp64", math.inf) < seconds.get("fp32", 0.0) for seconds in fastest.values()):
         return ""
     return "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."

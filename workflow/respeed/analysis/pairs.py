@@ -9,10 +9,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
-from respeed.analysis.cells import DUE, is_beside
+from respeed.analysis.cells import is_beside
 from respeed.analysis.estimates import FULL_PRECISION, RIVAL, Estimate
+from respeed.analysis.tables import Cell
 from respeed.model import Claim, Paper
 from respeed.text import format_number, format_speedup
 
@@ -21,8 +21,7 @@ WEAK = 2.0
 # The reason for a case that has no cells, as in a smoke run.
 NOT_MEASURED = "nothing of the paper's sizes was measured"
 
-# Rows of the frame of cells.
-Cells = Sequence[Any]
+Cells = Sequence[Cell]
 
 
 @dataclass(eq=False)
@@ -33,7 +32,7 @@ class Untimed(Exception):
     is_due: bool = False
 
 
-def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Any, Any]:
+def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Cell, Cell]:
     """Return our fastest row for the claim's `row` in a case, and its base.
 
     If the claim has an `over_case`, the base is the same row in that case; if it has `over`, our fastest row for
@@ -61,7 +60,7 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[An
     raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
 
 
-def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, Any]:
+def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Cell, Cell]:
     """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
 
     The label of a row names the algorithm.
@@ -77,7 +76,7 @@ def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Any, A
     raise Untimed(f"{over_case}: {untimed.reason}", is_due(untimed))
 
 
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Any]:
+def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Cell]:
     """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
     answering = [cell for cell in cells if is_beside(paper, cell, names)]
     precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
@@ -98,35 +97,35 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     return sorted(fitting, key=attrgetter("seconds"))
 
 
-def is_due(cell: Any) -> bool:
+def is_due(cell: Cell) -> bool:
     """Return whether the cell has no time only because it was disturbed or is not measured yet."""
-    return cell.status in ("contaminated", DUE)
+    return cell.status in ("contaminated", "due")
 
 
-def share_of_copy(row: Any) -> Estimate:
+def share_of_copy(row: Cell) -> Estimate:
     """Return the bytes per second that a cell moves, divided by the bytes per second of a copy on the same row."""
     if not (row.bandwidth_gbytes and row.traffic_bytes):
         raise Untimed("no copy was timed")
     share = row.traffic_bytes / row.bandwidth_gbytes / 1e9
-    return Estimate.between(row.seconds, row.seconds_low, row.seconds_high).over(share)
+    return row.time.over(share)
 
 
-def times_least(cell: Any) -> float:
+def times_least(cell: Cell) -> float:
     """Return a cell's seconds divided by its bound; NaN without a bound."""
-    return float(cell.seconds / cell.expected_seconds) if cell.expected_seconds else math.nan
+    return cell.time.value / cell.expected_seconds if cell.expected_seconds else math.nan
 
 
-def say_least(cell: Any) -> str:
+def say_least(cell: Cell) -> str:
     """Name a cell and say how far it is above its bound: "GPU at 576x1024: 6.2 times the least it needs"."""
     return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
 
 
-def over_theirs(base: Any) -> float:
+def over_theirs(base: Cell) -> float:
     """Return a CPU cell's seconds divided by those of the paper's CPU; 0 if it is no CPU, or the paper has none."""
-    return float(base.seconds / base.published_seconds) if base.is_cpu and base.published_seconds else 0.0
+    return base.time.value / base.published_seconds if base.is_cpu and base.published_seconds else 0.0
 
 
-def why_unfair(row: Any, base: Any, cells: Sequence[Any]) -> str:
+def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
     """Return why a speedup of a row over a base says more of the base than of the row; empty if the base is fair.
 
     A base is not fair if it is weak, if it ran on fewer cores than its row has, or if another CPU row in its case, of
@@ -136,7 +135,7 @@ def why_unfair(row: Any, base: Any, cells: Sequence[Any]) -> str:
     reasons = []
     if times_least(base) > WEAK:
         reasons.append(say_least(base))
-    if base.threads_ran and base.threads_ran < base.threads:
+    if base.threads and base.threads_ran and base.threads_ran < base.threads:
         reasons.append(f"{base.label} ran on {base.threads_ran} of {base.threads} cores")
     may_be_base = [
         cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision
@@ -144,6 +143,7 @@ def why_unfair(row: Any, base: Any, cells: Sequence[Any]) -> str:
     if row.is_cpu:
         may_be_base = [cell for cell in may_be_base if cell.architecture == base.architecture]
     fastest = min((cell for cell in may_be_base if cell.seconds), key=attrgetter("seconds"), default=base)
-    if base.is_cpu and base.seconds > RIVAL * fastest.seconds:
-        reasons.append(f"{fastest.label} is {format_speedup(base.seconds / fastest.seconds)} as fast as {base.label}")
+    over_fastest = base.time.value / fastest.time.value
+    if base.is_cpu and over_fastest > RIVAL:
+        reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
     return "; ".join(reasons) if row is not base else ""

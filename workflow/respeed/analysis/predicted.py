@@ -93,6 +93,8 @@ def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: 
     for part in table.cases:
         if case in (part.name, table.total_case) and table.ran_in(part.workload, name):
             flops, moved = counts.get(part.key, UNCOUNTED)
-            seconds = bound_seconds(flops, width * moved, gflops.get(precision, math.nan), gbytes)
-            bounds.append(table.steps(part) * seconds if has_bound(part.workload, flops) else math.nan)
+            seconds = bound_seconds(flops, width * moved, gflops.get(precision), gbytes)
+            if seconds is None or not has_bound(part.workload, flops):
+                seconds = math.nan
+            bounds.append(table.steps(part) * seconds)
     return math.fsum(bounds) if case == table.total_case else min(bounds, default=math.nan)

@@ -8,13 +8,14 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import TABLES, Fields, apply_dtypes
+from respeed.analysis.columns import Fields, apply_dtypes
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -24,16 +25,17 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
+from respeed.analysis.tables import CellRow, Round, dtypes_of
+from respeed.inputs.machines import Profile
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
-from respeed.records import Record, Records, Result
+from respeed.records import Record, Records, Result, Row
 from respeed.sessions import split_sessions
 from respeed.text import join_words
 
 # The columns that identify a cell in the frame of rounds.
-CELL = ["machine", "paper", "experiment", "case", "algorithm", "profile"]
-# Columns of the frame that are not in rounds.csv: how many blocks were discarded for each cause, the profile as it ran,
-# and what made steps slow without a discarded block.
+CELL = [*CellRow.KEY]
+# Columns of the frame that are not in rounds.csv.
 INSIDE = ["cause_counts", "profile_facts", "slowed"]
 
 # The workload of all controls.
@@ -45,33 +47,27 @@ SETTLING_SECONDS = 60.0
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
-# The settings of a profile that decide how its row runs.
-DECIDING = ("backend", "device", "precision", "cpus")
-
 # Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
 Product = tuple[str, str, str, int, str]
 # The names of a paper, a table in it, and a case of the table.
 Home = dict[str, str]
 
 
-class CellKey(NamedTuple):
-    """One cell: a case measured by a program on a profile of a machine."""
+@dataclass(frozen=True, slots=True)
+class JudgedRound(Round):
+    """A round, and what rounds.csv does not have of it.
 
-    machine: str
-    paper: str
-    experiment: str
-    case: str
-    workload: str
-    profile: str
+    `cause_counts` has how many blocks were discarded for each cause, `profile_facts` the profile as it ran, and
+    `slowed` the share of its highest clock at which a device ran, with a reason; None if it was not low.
+    """
 
-
-def key_of(cell: Any) -> CellKey:
-    """Return the key of a row of the table of cells."""
-    return CellKey(cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile)
+    cause_counts: Counter[str]
+    profile_facts: Row
+    slowed: tuple[float, str] | None
 
 
 def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
-    """Return the rounds of each machine in order of time, with the columns of `columns.toml` and `INSIDE`.
+    """Return the rounds of each machine in order of time, with the columns of `JudgedRound`.
 
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
@@ -83,14 +79,24 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     rows: list[Fields] = []
     for mine in machines.values():
         rows += _rounds_of_machine(mine, homes)
-    frame = pd.DataFrame(rows, columns=[*TABLES["rounds"].columns, *INSIDE], dtype=object)
+    frame = pd.DataFrame(rows, columns=[*dtypes_of(Round), *INSIDE], dtype=object)
     frame["round"] = frame.groupby(CELL).cumcount() + 1
     return apply_dtypes(frame, "rounds").join(frame[INSIDE])
 
 
-def settings_of(profile: Any) -> list[Any]:
-    """Return the settings of a profile, or of the row in a record, that decide how it runs."""
-    return [getattr(profile, fact) or None for fact in DECIDING]
+class Settings(NamedTuple):
+    """The settings of a row that decide how it runs: rounds of different settings are never combined."""
+
+    backend: str
+    device: str
+    precision: str
+    cpus: str | Sequence[int] | None
+    threads: int | str
+
+
+def settings_of(row: Profile | Row, threads: int | str) -> Settings:
+    """Return the settings of a profile, or of a row as it ran, on so many threads."""
+    return Settings(row.backend, row.device, row.precision, row.cpus or None, threads)
 
 
 def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
@@ -239,20 +245,24 @@ def _telling(session: Sequence[Record], product: Product) -> list[Record]:
 
 
 class _Way(NamedTuple):
-    """A way to measure a case: its settings, its library with the version, and the checksum of its source.
+    """A way to measure a case.
 
-    The settings are the threads, the row's settings, and the checksum of an outside program.
+    `card` names the accelerator that ran, and its multiprocessors; `program` is the checksum of an outside program, or
+    empty; `source` is the checksum of the case's source.
     """
 
-    settings: list[Any]
+    settings: Settings
+    card: str
+    program: str
     library: str
     source: str
 
 
 def _way_of(record: Record, result: Result) -> _Way:
+    start = record.start
+    card = f"{start.backend.accelerator} {start.backend.multiprocessors}" if start.backend else ""
     program = result.source if "program" in result.parameters else ""
-    settings = [record.start.threads, *settings_of(record.start.profile), program]
-    return _Way(settings, record.library, result.source)
+    return _Way(settings_of(start.profile, start.threads), card, program, record.library, result.source)
 
 
 def _latest(records: Records) -> dict[tuple[str, str], _Way]:
@@ -262,19 +272,26 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
         for result in record.results:
             way = _way_of(record, result)
             before = latest.get((record.profile, result.key), way)
-            latest[record.profile, result.key] = way._replace(library=way.library or before.library)
+            known = way._replace(library=way.library or before.library, card=way.card or before.card)
+            latest[record.profile, result.key] = known
     return latest
 
 
 def _counts(record: Record, result: Result, latest: _Way) -> bool:
     """Return whether a result was measured in the latest way.
 
-    With another version of the library, rounds have another distribution and belong to another measurement. A process
-    that ended before its first case has no version, and counts as a missing round. A result that is not measured, such
-    as a failed or wrong result, counts only if its workload's source is the same as in the last result.
+    On another card, or with another version of the library, rounds have another distribution and belong to another
+    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A
+    result that is not measured, such as a failed or wrong result, counts only if its workload's source is the same as
+    in the last result.
     """
     way = _way_of(record, result)
-    is_same = way.settings == latest.settings and way.library in ("", latest.library)
+    is_same = (
+        way.settings == latest.settings
+        and way.program == latest.program
+        and way.card in ("", latest.card)
+        and way.library in ("", latest.library)
+    )
     return is_same and (result.status == "measured" or way.source == latest.source)
 
 
@@ -283,8 +300,9 @@ def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
     share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
     whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
-    words = f"clock: {share:.0%} of its highest{f', {join_words(whys)}' * bool(whys)}"
-    return (share, words) if share < LOW_CLOCK else None
+    if share >= LOW_CLOCK:
+        return None
+    return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(whys)]))
 
 
 def count_causes(causes: Mapping[str, int]) -> str:

@@ -8,16 +8,18 @@
     cells.csv      one more case, the total, for each table whose cases add up
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import across_precisions, doubt_of, published_beside, rows_beside
-from respeed.analysis.columns import Fields, apply_dtypes, make_frame, rows_of
+from respeed.analysis.cells import JudgedCell, across_precisions, doubt_of, published_beside, rows_beside
+from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
     FULL_PRECISION,
@@ -35,16 +37,17 @@ from respeed.analysis.estimates import (
     what_is_missing,
     widen,
 )
-from respeed.analysis.rounds import CELL, CellKey, key_of
-from respeed.model import INFERRED, Experiment, Paper, Papers
+from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup
+from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
 
+# The columns of a case, in tables of cells.
 CASE = ["paper", "experiment", "case"]
-COLUMN = ["machine", *CASE]
-BASE = ("base_machine", "base_algorithm", "base_profile")
-RATIO = ("speedup", "speedup_low", "speedup_high", "confidence", "verdict", "reason", "together")
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
+
+# A cell as its rounds judge it, with the seconds of a step, or as a table shows it, with the seconds of its work.
+Timed = TypeVar("Timed", JudgedCell, Cell)
 
 
 class Samples:
@@ -58,211 +61,264 @@ class Samples:
         # as a process may lack one of the cells.
         self._by_process: dict[CellKey, dict[str, float]] = defaultdict(dict)
         self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self._parts: dict[CellKey, list[Any]] = {}
-        self._doubts: dict[CellKey, Doubt] = {}
-        timed: dict[CellKey, list[Any]] = defaultdict(list)
-        columns = [*CELL, "is_cpu", "session", "started", "step_seconds", "slope_error", "quiet_error"]
-        for row in rows_of(rounds.loc[rounds["step_seconds"].notna(), columns]):
-            key = key_of(row)
-            timed[key].append(row)
-            self._by_process[key][row.started] = row.step_seconds
-            self._by_session[key][row.session].append(row.step_seconds)
-        self._doubts = {key: doubt_of(mine) for key, mine in timed.items()}
+        self._parts: dict[CellKey, list[Cell]] = {}
+        timed: dict[CellKey, list[Round]] = defaultdict(list)
+        for row in rows_of(rounds[rounds["step_seconds"].notna()], Round):
+            seconds = row.step_seconds or math.nan
+            timed[row.key].append(row)
+            self._by_process[row.key][row.started] = seconds
+            self._by_session[row.key][row.session].append(seconds)
+        self._doubts = {key: doubt_of(own) for key, own in timed.items()}
 
-    def by_session(self, cell: Any) -> Sessions:
+    def by_session(self, cell: CellRow) -> Sessions:
         """Return the seconds of a step in each round of the cell, by session; speedups are made from them."""
-        return self._by_session[key_of(cell)]
+        return self._by_session[cell.key]
 
-    def doubt(self, cell: Any) -> Doubt:
+    def doubt(self, cell: CellRow) -> Doubt:
         """Return the errors of a cell that its rounds do not show; of a total, its parts' mean, weighted by seconds."""
-        parts = self._parts.get(key_of(cell))
+        parts = self._parts.get(cell.key)
         if not parts:
-            return self._doubts[key_of(cell)]
-        doubts, weights = [self.doubt(part) for part in parts], [part.seconds for part in parts]
-        slope, quiet = np.average([doubt[:2] for doubt in doubts], axis=0, weights=weights)
+            return self._doubts[cell.key]
+        doubts = [self.doubt(part) for part in parts]
+        weights = [part.seconds or 0.0 for part in parts]
+        slope = np.average([doubt.slope for doubt in doubts], weights=weights)
+        quiet = np.average([doubt.quiet for doubt in doubts], weights=weights)
         return doubts[0]._replace(slope=float(slope), quiet=float(quiet))
 
-    def keys_of(self, cell: Any) -> list[CellKey]:
+    def keys_of(self, cell: CellRow) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
-        return [key_of(part) for part in self._parts.get(key_of(cell), [cell])]
+        return [part.key for part in self._parts.get(cell.key, ())] or [cell.key]
 
     def ratio(
-        self, base: Any, cell: Any, confidence: float = RATIO_LEVEL, *, is_one_machine: bool | None = None
+        self, base: CellRow, cell: CellRow, confidence: float = RATIO_LEVEL, *, is_one_machine: bool | None = None
     ) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
         Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
         ratio of two totals is the ratio of their sums.
         """
-        spreads = self.doubt(base).between, self.doubt(cell).between
-        if key_of(cell) not in self._parts:
-            seconds = self.by_session(base), self.by_session(cell)
-            is_one = base.machine == cell.machine if is_one_machine is None else is_one_machine
-            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one, spreads=spreads)
-        else:
-            over, parts = self._parts[key_of(base)], self._parts[key_of(cell)]
+        doubt, base_doubt = self.doubt(cell), self.doubt(base)
+        spreads = base_doubt.between, doubt.between
+        if cell.key in self._parts:
+            over, parts = self._parts[base.key], self._parts[cell.key]
             ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
             sessions = self._longest(over), self._longest(parts)
             together = bool(sessions[0].keys() & sessions[1].keys())
             ratio = ratio if together else add_sessions(ratio, sessions, confidence, spreads)
-        return self._with_doubts(ratio, base, cell, confidence), together
+        else:
+            seconds = self.by_session(base), self.by_session(cell)
+            is_one = base.machine == cell.machine if is_one_machine is None else is_one_machine
+            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one, spreads=spreads)
+        widened = widen(ratio, base_doubt.over(doubt), confidence)
+        return replace(widened, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
-    def _with_doubts(self, ratio: Estimate, base: Any, cell: Any, confidence: float) -> Estimate:
-        """Widen a ratio by the errors that the rounds of its cells do not show."""
-        doubts = self.doubt(base), self.doubt(cell)
-        whole = widen(ratio, doubts[0].over(doubts[1]), confidence)
-        return replace(whole, shared=half_of(doubts[0].shared(doubts[1]), confidence))
-
-    def total(self, total: CellKey, parts: list[Any]) -> Estimate:
+    def total(self, total: CellKey, parts: list[Cell]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
-        doubt = self.doubt(parts[0]._replace(case=total.case))
+        doubt = self.doubt(replace(parts[0], case=total.case))
         in_session = estimate_sum([self._by_case(parts)])
         seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
         return widen(seconds, doubt.error, CELL_LEVEL)
 
-    def _longest(self, cells: Iterable[Any]) -> Sessions:
+    def _longest(self, cells: Iterable[Cell]) -> Sessions:
         """Return the rounds of the cell that was measured in the most sessions."""
         return max(map(self.by_session, cells), key=len)
 
-    def _by_case(self, cells: Iterable[Any]) -> dict[str, dict[str, float]]:
+    def _by_case(self, cells: Iterable[Cell]) -> dict[str, dict[str, float]]:
         """Return the seconds of cells of one row, by case and process: the processes of a row measure all its cells."""
         seconds = {}
         for cell in cells:
-            means = self._by_process[key_of(cell)]
-            seconds[cell.case] = {process: cell.steps * mean for process, mean in means.items()}
+            steps = self._by_process[cell.key]
+            seconds[cell.case] = {process: cell.steps * step for process, step in steps.items()}
         return seconds
 
 
-def times_the_work(base: Any, cell: Any) -> float:
+def times_the_work(base: Cell, cell: Cell) -> float:
     """Return the cell's work per step divided by the base's, as the table's unit counts work; 1 if not counted."""
     return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
 
 
-def add_totals(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
+def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell]:
     """Add a total, the sum of the cases, to every table whose cases add up, on each row that has a case.
 
     If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
     """
-    totals = []
-    for paper in papers.values():
-        for experiment in paper.experiments.values():
-            of_table = cells[(cells["paper"] == paper.name) & (cells["experiment"] == experiment.name)]
-            if experiment.total:
-                for _, parts in of_table.groupby(["machine", "profile"], sort=False):
-                    totals.append(_add_up(parts, samples, paper, experiment))
-    return pd.concat([cells, make_frame(totals, "cells")], ignore_index=True) if totals else cells
+    rows: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if papers[cell.paper].experiments[cell.experiment].total:
+            rows[cell.paper, cell.experiment, cell.machine, cell.profile].append(cell)
+    totals = [_add_up(parts, samples, papers[parts[0].paper]) for parts in rows.values()]
+    return cells + totals
 
 
-_OF_A_ROW = [
-    "machine", "paper", "experiment", "algorithm", "profile", "architecture", "package", "precision", "label", "is_cpu",
-    "device", "threads", "peak_gflops", "bandwidth_gbytes", "currency",
-]  # fmt: skip
-_ADDED = ["seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules", "cost", "discarded"]
-
-
-def _add_up(column: pd.DataFrame, samples: Samples, paper: Paper, experiment: Experiment) -> Fields:
+def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     """Return the total of the cells of one row in a table, as a cell."""
-    parts = list(rows_of(column))
-    first, name = parts[0], experiment.total_case
-    total = {
-        **column.iloc[0][_OF_A_ROW],
-        **column[_ADDED].sum(min_count=1),
-        **published_beside(paper, experiment.name, name, first.architecture, first.algorithm),
-        "case": name,
-        "work": experiment.total,
-        "steps": 1.0,
-        "rounds": column["rounds"].min(),
-        "sessions": column["sessions"].max(),
-        "error": column["error"].max(),
-    }
-    missing = [part for part in parts if not part.seconds]
-    absent = set(experiment.case_names()) - {name, *column["case"]}
+    first = parts[0]
+    experiment = paper.experiments[first.experiment]
+    name = experiment.total_case
+    published_row, published_seconds = published_beside(
+        paper, experiment.name, name, first.architecture, first.algorithm
+    )
+    total = replace(
+        first,
+        case=name,
+        seconds=None,
+        seconds_low=None,
+        seconds_high=None,
+        rounds=min(part.rounds for part in parts),
+        discarded=sum(part.discarded for part in parts),
+        gflops=None,
+        peak_share=None,
+        error=max((part.error for part in parts if part.error is not None), default=None),
+        published_row=published_row,
+        published_seconds=published_seconds,
+        seconds_measured=_add(part.seconds_measured for part in parts),
+        slowness=None,
+        sessions=max(part.sessions for part in parts),
+        work=experiment.total or "",
+        flops=_add(part.flops for part in parts),
+        traffic_bytes=_add(part.traffic_bytes for part in parts),
+        amount=None,
+        steps=1.0,
+        expected_seconds=_add(part.expected_seconds for part in parts),
+        unexpected="",
+        cost=_add(part.cost for part in parts),
+        joules=_add(part.joules for part in parts),
+        joules_low=None,
+        joules_high=None,
+        watts=None,
+        energy_of="",
+        energy_reason="",
+        threads_ran=None,
+    )
+    absent = set(experiment.case_names()) - {name, *(part.case for part in parts)}
     if absent:
-        return total | {"status": "not-run", "reason": f"{min(absent)}: cannot run on this row"}
+        return replace(total, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
+    missing = [part for part in parts if not part.seconds]
     if missing:
         is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
         reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
-        return total | {"status": missing[0].status, "reason": reason}
-    seconds = samples.total(key_of(first)._replace(case=name), parts)
-    why = what_is_missing(seconds, total["rounds"])
-    gflops = total["flops"] / seconds.value / 1e9
-    return {
-        **total,
-        **seconds.columns("seconds"),
-        "status": "wide" if why else "settled",
-        "reason": why,
-        "gflops": gflops,
-        "peak_share": gflops / total["peak_gflops"],
-    }
+        return replace(total, status=missing[0].status, reason=reason)
+    seconds = samples.total(total.key, parts)
+    why = what_is_missing(seconds, total.rounds)
+    gflops = total.flops / seconds.value / 1e9 if total.flops else None
+    return replace(
+        total,
+        seconds=seconds.value,
+        seconds_low=seconds.low,
+        seconds_high=seconds.high,
+        status="wide" if why else "settled",
+        reason=why,
+        gflops=gflops,
+        peak_share=gflops / total.peak_gflops if gflops and total.peak_gflops else None,
+    )
 
 
-def compare_to_best(cells: pd.DataFrame, samples: Samples, by: list[str], may_be_base: pd.Series) -> pd.DataFrame:
-    """Compare every cell with its base: of the cells with the same values in `by`, the fastest that `may_be_base`.
+def _add(numbers: Iterable[float | None]) -> float | None:
+    """Return the sum of the numbers that are known; None if none is."""
+    known = [number for number in numbers if number is not None]
+    return math.fsum(known) if known else None
+
+
+@dataclass(frozen=True)
+class Compared(Generic[Timed]):
+    """A cell beside its base, the fastest of the cells that it is compared with; None if there is none.
+
+    `ratio` is the seconds of the base divided by the seconds of the cell, with an interval at `confidence`; None if one
+    of the two has no seconds. `verdict` is "base", the verdict on the ratio, or "none" without a ratio. `together`
+    tells whether the ratio is from rounds of the same sessions.
+    """
+
+    cell: Timed
+    base: Timed | None = None
+    ratio: Estimate | None = None
+    confidence: float = RATIO_LEVEL
+    verdict: str = "none"
+    reason: str = ""
+    together: bool = True
+
+
+def compare_to_best(
+    cells: Sequence[Timed],
+    samples: Samples,
+    group_of: Callable[[Timed], Hashable],
+    may_be_base: Callable[[Timed], bool],
+) -> list[Compared[Timed]]:
+    """Compare every cell with its base: of the cells of the same group, the fastest that `may_be_base`.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %.
-
-    Returns
-    -------
-    DataFrame
-        base_machine, base_algorithm, base_profile; speedup, the seconds of the base divided by the seconds of the cell,
-        with its interval speedup_low, speedup_high and confidence; verdict ("base", the verdict on the speedup, or
-        "none" without a base or seconds) and reason; together, whether the speedup is from rounds of the same sessions.
     """
-    best = cells[may_be_base & cells["seconds"].notna()].groupby(by)["seconds"].idxmin()
-    base = cells[by].join(best.rename("base"), on=by)["base"]
-    is_rival = may_be_base & (cells["seconds"] <= RIVAL * base.map(cells["seconds"]))
-    rivals = is_rival.groupby([cells[name] for name in by]).transform("sum")
-    rows = dict(zip(cells.index, rows_of(cells), strict=True))
+    groups: dict[Hashable, list[tuple[float, Timed]]] = defaultdict(list)
+    for cell in cells:
+        if cell.seconds and may_be_base(cell):
+            groups[group_of(cell)].append((cell.seconds, cell))
     compared = []
-    for row, other, rival, count in zip(rows.values(), base, is_rival, rivals, strict=True):
-        confidence = level_among(count) if rival else RATIO_LEVEL
-        compared.append(_compare(row, rows.get(other), samples, confidence))
-    return pd.DataFrame(compared, cells.index, [*BASE, *RATIO])
+    for cell in cells:
+        candidates = groups[group_of(cell)]
+        fastest, base = min(candidates, key=itemgetter(0), default=(math.nan, None))
+        if base is None or not cell.seconds:
+            compared.append(Compared(cell))
+            continue
+        rivals = [rival for seconds, rival in candidates if seconds <= RIVAL * fastest]
+        level = level_among(len(rivals)) if cell in rivals else RATIO_LEVEL
+        if base is cell:
+            compared.append(Compared(cell, base, Estimate(1.0), level, "base"))
+        else:
+            ratio, together = samples.ratio(base, cell, level)
+            verdict, reason = verdict_of(ratio)
+            compared.append(Compared(cell, base, ratio, level, verdict, reason, together))
+    return compared
 
 
-def _compare(row: Any, base: Any, samples: Samples, confidence: float) -> Fields:
-    if base is None or row.seconds is None:
-        return dict.fromkeys(BASE, "") | {"verdict": "none", "reason": "", "together": True}
-    ratio, verdict, reason, together = Estimate(1.0), "base", "", True
-    if row is not base:
-        ratio, together = samples.ratio(base, row, confidence)
-        verdict, reason = verdict_of(ratio)
-    return {
-        "base_machine": base.machine,
-        "base_algorithm": base.algorithm,
-        "base_profile": base.profile,
-        **ratio.columns("speedup"),
-        "confidence": confidence,
-        "verdict": verdict,
-        "reason": reason,
-        "together": together,
-    }
-
-
-def compare_to_fastest_cpu(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
-    """Return the cells, each compared with the fastest CPU row of its machine and case in the table's precision.
+def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Papers) -> list[Compared[Timed]]:
+    """Compare each cell with the fastest CPU row of its machine and case in the table's precision.
 
     The precision is fp32 if the table has none.
     """
-    tables = zip(cells["paper"], cells["experiment"], strict=True)
-    own = [papers[paper].experiments[table].precision or FULL_PRECISION for paper, table in tables]
-    may_be_base = cells["is_cpu"] & (cells["precision"] == own)
-    return cells.drop(columns="reason").join(compare_to_best(cells, samples, COLUMN, may_be_base))
+
+    def may_be_base(cell: Timed) -> bool:
+        own = papers[cell.paper].experiments[cell.experiment].precision
+        return cell.is_cpu and cell.precision == (own or FULL_PRECISION)
+
+    return compare_to_best(cells, samples, lambda cell: (cell.machine, *case_of(cell)), may_be_base)
 
 
-def make_speedups(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
+def case_of(cell: CellRow) -> tuple[str, str, str]:
+    """Return the names of a cell's paper, table and case."""
+    return cell.paper, cell.experiment, cell.case
+
+
+def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> list[Speedup]:
     """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
-    compared = compare_to_fastest_cpu(cells, samples, papers)
-    published = [_published_beside(cell, papers[cell.paper]) for cell in rows_of(cells)]
-    compared = compared.join(pd.DataFrame(published, compared.index, ["published", "published_precisions"]))
-    reason = compared["reason"].mask(
-        compared["verdict"] == "none", cells["reason"].where(cells["seconds"].isna(), NO_BASE)
+    return [_speedup(compared, papers) for compared in compare_to_fastest_cpu(cells, samples, papers)]
+
+
+def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
+    cell = compared.cell
+    published, precisions = _published_beside(cell, papers[cell.paper])
+    ratio = compared.ratio or Estimate(math.nan)
+    reason = compared.reason
+    if compared.verdict == "none":
+        reason = NO_BASE if cell.seconds else cell.reason
+    elif not compared.together:
+        reason = "; ".join(filter(None, [reason, OTHER_SESSION]))
+    return Speedup(
+        *cell.key,
+        precision=cell.precision,
+        base_algorithm=compared.base.algorithm if compared.base else "",
+        base_profile=compared.base.profile if compared.base else "",
+        speedup=ratio.value if compared.ratio else None,
+        speedup_low=ratio.low,
+        speedup_high=ratio.high,
+        published=published,
+        published_precisions=precisions,
+        verdict=compared.verdict,
+        reason=reason,
+        confidence=compared.confidence if compared.ratio else None,
+        label=cell.label,
+        is_cpu=cell.is_cpu,
     )
-    other_session = (reason + "; ").where(reason != "", "") + OTHER_SESSION
-    compared["reason"] = reason.where(compared["together"], other_session)
-    return apply_dtypes(compared, "speedups")
 
 
 def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
@@ -282,14 +338,19 @@ def published_text(paper: Paper, experiment: str, case: str, row: str, over: Col
 
     The text is empty if there is no such speedup.
     """
-    printed, number = paper.printed_speedup(experiment, case, row), paper.printed(experiment, case, row)
-    bases = [paper.fastest(experiment, case, rows) for rows in (over or paper.cpu_rows, paper.cpu_rows)]
     value = published_speedup(paper, experiment, case, row, over)
-    text = f"{printed.text}x" if printed and bases[0] == bases[1] else format_speedup(value)
-    return INFERRED + text if text and number and number.text.startswith(INFERRED) else text
+    if value is None:
+        return ""
+    text = format_speedup(value)
+    printed = paper.printed_speedup(experiment, case, row)
+    fastest = paper.fastest(experiment, case, paper.cpu_rows)
+    if printed and paper.fastest(experiment, case, over or paper.cpu_rows) == fastest:
+        text = f"{printed.text}x"
+    number = paper.printed(experiment, case, row)
+    return INFERRED + text if number and number.text.startswith(INFERRED) else text
 
 
-def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
+def _published_beside(cell: Cell, paper: Paper) -> tuple[float | None, str]:
     """Return the published speedup of the best published row that the cell is compared with, and a mark.
 
     The mark has the precisions of both sides if they differ. If the paper prints only speedups, the first one counts.
@@ -304,15 +365,37 @@ def _published_beside(cell: Any, paper: Paper) -> tuple[float | None, str]:
     return value, across_precisions(paper.rows[cell.published_row].precision, [base.precision])
 
 
-def compare_machines(cells: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
     """Compare machines: make a row for every machine in each case that more than one machine measured.
 
     A row has the fastest machine's seconds divided by this machine's, each on its fastest row in fp32. A machine whose
     interval includes 1 shares the first place.
     """
-    timed = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
-    fastest = timed.loc[timed.groupby([*CASE, "machine"], sort=False)["seconds"].idxmin()]
-    fastest = fastest[fastest.groupby(CASE)["machine"].transform("size") > 1].drop(columns="reason")
-    compared = compare_to_best(fastest, samples, CASE, pd.Series(True, fastest.index))
-    case = fastest.groupby(CASE, sort=False).ngroup()
-    return apply_dtypes(fastest.join(compared).loc[case.sort_values(kind="stable").index], "machines")
+    fastest: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
+    timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
+    for cell in sorted(timed, key=attrgetter("seconds"), reverse=True):
+        fastest[case_of(cell)][cell.machine] = cell
+    places = dict.fromkeys(map(case_of, timed))
+    several = [fastest[case] for case in places if len(fastest[case]) > 1]
+    beside = [of_case[machine] for of_case in several for machine in sorted(of_case)]
+    return [_rank(compared) for compared in compare_to_best(beside, samples, case_of, lambda _: True)]
+
+
+def _rank(compared: Compared[Cell]) -> Rank:
+    cell, base = compared.cell, compared.base or compared.cell
+    ratio = compared.ratio or Estimate(1.0)
+    return Rank(
+        cell.machine,
+        *case_of(cell),
+        base_machine=base.machine,
+        algorithm=cell.algorithm,
+        profile=cell.profile,
+        base_algorithm=base.algorithm,
+        base_profile=base.profile,
+        speedup=ratio.value,
+        speedup_low=ratio.low,
+        speedup_high=ratio.high,
+        verdict=compared.verdict,
+        reason=compared.reason,
+        label=cell.label,
+    )

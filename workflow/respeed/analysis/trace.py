@@ -1,5 +1,6 @@
 """Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import CELL, INSIDE, key_of
+from respeed.analysis.rounds import CELL
+from respeed.analysis.tables import Cell, CellRow, Round, Speedup
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
@@ -19,7 +21,7 @@ from respeed.text import measured_value
 MORE_ROUNDS = 3
 
 
-def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
+def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Cell]:
     """Return the cells called `name` on `profile`: more than one if several papers or algorithms have that name.
 
     Parameters
@@ -47,10 +49,10 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Any]:
     on_row = named[named["profile"] == profile]
     if on_row.empty:
         raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, named['profile'].unique())}")
-    return list(rows_of(on_row))
+    return list(rows_of(on_row, Cell))
 
 
-def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
+def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
     """Return the command that measures one cell; empty if the cell's machine cannot run the cell, or was imported.
 
     For a total, the command measures all parts; for a row of a ladder of thread counts, all rows of the ladder.
@@ -65,7 +67,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     smoke : bool
         Whether the rounds are of tiny cases.
     """
-    if cell.status == "not-run" or is_imported(cell.machine, smoke):
+    if cell.status == "cannot-run" or is_imported(cell.machine, smoke):
         return ""
     case = "" if cell.case == experiment.total_case else cell.case
     program = f"/{cell.algorithm}" if case and experiment.algorithms else ""
@@ -75,7 +77,7 @@ def measure_command(cell: Any, experiment: Experiment, rounds: int, *, smoke: bo
     return f"./run respeed measure {only} {more}"
 
 
-def trace_cell(tables: Tables, records: Records, cell: Any) -> dict[str, Any]:
+def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     """Return everything that the number of a cell was made from, as a document for JSON.
 
     Parameters
@@ -97,7 +99,7 @@ def trace_cell(tables: Tables, records: Records, cell: Any) -> dict[str, Any]:
     cases = {(case.name, case.workload): case for case in experiment.cases}
     case = cases.get((cell.case, cell.algorithm))
     rounds = _rows_of_cell(tables["rounds"], cell)
-    (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell))
+    (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell), Speedup)
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
     files = {"/".join(Path(place.partition(":")[0]).parts[-2:]) for place in rounds["record"]}
@@ -110,9 +112,9 @@ def trace_cell(tables: Tables, records: Records, cell: Any) -> dict[str, Any]:
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
         "imports": [str(one) for one in read_imports(cell.machine, tables.smoke) if files & {*one.files}],
         "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
-        "rounds": [row._asdict() for row in rows_of(rounds.drop(columns=INSIDE))],
-        "cell": cell._asdict(),
-        "speedup": speedup._asdict(),
+        "rounds": [asdict(row) for row in rows_of(rounds, Round)],
+        "cell": asdict(cell),
+        "speedup": asdict(speedup),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
         "published": printed.text if printed else "",
         "here": f"{measured.text} {measured.interval}".strip(),
@@ -121,6 +123,6 @@ def trace_cell(tables: Tables, records: Records, cell: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows_of_cell(frame: pd.DataFrame, cell: Any) -> pd.DataFrame:
+def _rows_of_cell(frame: pd.DataFrame, cell: CellRow) -> pd.DataFrame:
     """Return the rows of a table that belong to the cell."""
-    return frame[(frame[CELL] == list(key_of(cell))).all(axis=1)]
+    return frame[(frame[CELL] == list(cell.key)).all(axis=1)]

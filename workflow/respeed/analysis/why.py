@@ -27,16 +27,18 @@ language and precision.
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.columns import Fields, make_frame, rows_of
+from respeed.analysis.columns import Fields, make_frame
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.speedups import Samples, published_text
+from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -49,11 +51,11 @@ COMPARISONS = {
 }
 
 
-# Rows of the frame of cells that have a time.
-Cells = Sequence[Any]
+# Cells that have a time.
+Cells = Sequence[Cell]
 
 
-def _fastest(cells: Iterable[Any]) -> Any:
+def _fastest(cells: Iterable[Cell]) -> Cell | None:
     """Return the fastest of the cells, which all have a time; the first if several are equal, None without cells."""
     return min(cells, key=attrgetter("seconds"), default=None)
 
@@ -69,14 +71,18 @@ class _Printed(NamedTuple):
     machine: str = PAPER
 
 
-def make_why(cells: pd.DataFrame, samples: Samples, papers: Papers) -> pd.DataFrame:
+def make_why(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
-    measured: dict[tuple[str, ...], list[Any]] = defaultdict(list)
-    full = cells[cells["seconds"].notna() & (cells["precision"] == FULL_PRECISION)]
+    measured: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    full = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
     # A machine's CPU is one hardware, whichever library reached its highest rate.
-    peaks = full.groupby(["machine", "is_cpu"])["peak_gflops"].transform("max")
-    for cell in rows_of(full.assign(peak_gflops=peaks)):
-        measured[cell.paper, cell.experiment, cell.case].append(cell)
+    peaks: dict[tuple[str, bool], float] = defaultdict(float)
+    for cell in full:
+        hardware = cell.machine, cell.is_cpu
+        peaks[hardware] = max(peaks[hardware], cell.peak_gflops or 0.0)
+    for cell in full:
+        peak = peaks[cell.machine, cell.is_cpu] or None
+        measured[cell.paper, cell.experiment, cell.case].append(replace(cell, peak_gflops=peak))
     rows: list[Fields] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -110,8 +116,11 @@ def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells,
             sides = "cpu" if row.is_cpu else "gpu", "gpu" if gpu else "cpu"
             algorithms = experiment.algorithms_in((base.name,))
             same = [cell for cell in on_machine if cell.profile == row.profile and cell.algorithm in algorithms]
-            algorithm = _fastest(same).seconds / row.seconds if same and row.algorithm not in algorithms else None
-            speedup = Estimate.between(row.seconds, row.seconds_low, row.seconds_high).over(base.seconds)
+            published = _fastest(same)
+            algorithm = None
+            if published and row.algorithm not in algorithms:
+                algorithm = published.time.value / row.time.value
+            speedup = row.time.over(base.seconds)
             yield compare(" over their ".join(sides), row, base, speedup, work, algorithm, same_work=same_work)
 
 
@@ -128,7 +137,7 @@ def _printed(
 
 
 def _over_our_cpu(
-    paper: Paper, experiment: Experiment, cells: Cells, gpu: Any, base: Any, samples: Samples, work: float | None
+    paper: Paper, experiment: Experiment, cells: Cells, gpu: Cell, base: Cell, samples: Samples, work: float | None
 ) -> Fields:
     """Return the speedup of an accelerator row over a CPU row here, if possible with the paper's algorithms."""
     algorithm = None
@@ -144,9 +153,15 @@ def _over_our_cpu(
 
 
 def compare(
-    comparison: str, row: Any, base: Any, speedup: Estimate, work: float | None, algorithm: float | None = None,
-    *, same_work: bool,
-) -> Fields:  # fmt: skip
+    comparison: str,
+    row: Cell | _Printed,
+    base: Cell | _Printed,
+    speedup: Estimate,
+    work: float | None,
+    algorithm: float | None = None,
+    *,
+    same_work: bool,
+) -> Fields:
     """Break the speedup of one cell or published row over another into factors; NaN is a factor that is not known.
 
     `work` is the FLOP of both, `algorithm` the factor between their algorithms if they differ; `same_work` is true if
@@ -158,8 +173,9 @@ def compare(
     return {
         "machine": row.machine, "comparison": comparison, **speedup.columns("speedup"),
         "peaks": peak / base_peak, "algorithm": algorithm, "shares" if same_work else "rest": left,
-        "row": row.label, "seconds": row.seconds, "peak_gflops": peak, "share": flops / row.seconds / peak,
+        "row": row.label, "seconds": row.seconds, "peak_gflops": peak,
+        "share": flops / (row.seconds or math.nan) / peak,
         "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base_peak,
-        "base_share": flops / base.seconds / base_peak,
+        "base_share": flops / (base.seconds or math.nan) / base_peak,
         "precisions": across_precisions(row.precision, [base.precision]),
     }  # fmt: skip

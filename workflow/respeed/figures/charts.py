@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from respeed.analysis.cells import PAPER, label_row, reference
-from respeed.analysis.columns import rows_of
+from respeed.analysis.columns import any_rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.figures.style import (
     COLORS,
@@ -187,7 +187,7 @@ def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
     rows = [
         Row(row.row, row.label, look_of(row, colors, marker))
         for shown, markers in ((theirs, THEIR_MARKERS), (cells, MARKERS))
-        for row, marker in zip(rows_of(shown.drop_duplicates("row")), cycle(markers), strict=False)
+        for row, marker in zip(any_rows_of(shown.drop_duplicates("row")), cycle(markers), strict=False)
     ]
     points = points[points["row"].isin([row.key for row in rows]) & (points["value"] > 0)]
     cases, is_ordered = order_cases(outcome, work)

@@ -13,7 +13,8 @@ from typing import Any
 from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
-from respeed.analysis.rounds import CellKey, Conditions, count_causes, key_of
+from respeed.analysis.rounds import Conditions, count_causes
+from respeed.analysis.tables import CellKey, Round
 from respeed.machine.process import Facts
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
@@ -21,7 +22,7 @@ from respeed.records import Record, Result
 from respeed.schedule.plan import Plan, Turn
 from respeed.schedule.work import Wanted
 from respeed.sessions import split_sessions
-from respeed.text import counted, format_speedup, in_words, is_known, measured_time
+from respeed.text import counted, format_speedup, in_words, measured_time
 
 # Letters of the line that shows the current case, and of its bar.
 WIDTH = 110
@@ -128,8 +129,8 @@ class Progress:
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
         self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
-        for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()]):
-            self._rounds[key_of(row)].append(row)
+        for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()], Round):
+            self._rounds[row.key].append(row)
 
     def finish_case(self, record: Record) -> None:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
@@ -168,9 +169,8 @@ class Progress:
         width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
         work = (steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0))
         for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
-            beside = published_beside(paper, cell.experiment, cell.case, architecture, cell.workload, *work)
-            published = beside["published_seconds"]
-            if is_known(published):
+            _, published = published_beside(paper, cell.experiment, cell.case, architecture, cell.workload, *work)
+            if published:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""
 

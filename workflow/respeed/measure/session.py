@@ -2,6 +2,7 @@
 
 import math
 
+from respeed.analysis.cells import judge_cells
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Job, Order
 from respeed.measure.progress import Progress
@@ -9,7 +10,10 @@ from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
-from respeed.text import in_words
+from respeed.text import counted, format_share, in_words
+
+# A number that differs by less is the same.
+SAME = 5e-4
 
 
 def measure_session(
@@ -25,17 +29,21 @@ def measure_session(
     """
     broken = frozenset[str]()
     last = None
+    begun = None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:
             plan = read_plan(work, broken, progress.turn_seconds)
+            begun = begun or plan
             seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
             turn = plan.next_turn(seconds)
             if turn is None:
+                _say_moved(begun, plan, progress)
                 progress.end("nothing is left to measure within the minutes")
                 return True
             needed = plan.seconds_of_turn(turn)
             if needed > seconds:
+                _say_moved(begun, plan, progress)
                 progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
                 return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
@@ -57,3 +65,20 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn(records)
     return None if any(record.start.backend for record in records) else records[-1].results[0].reason
+
+
+def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
+    """Say how many numbers of cells without a new round differ from those at the beginning, and by how much at most.
+
+    They move if a row was quieter than it had been before.
+    """
+    after = judge_cells(now.rounds)
+    changes = []
+    for key, old in judge_cells(begun.rounds).items():
+        new = after.get(key)
+        if new and new.seconds and old.seconds and new.rounds == old.rounds:
+            changes.append(abs(new.seconds / old.seconds - 1))
+    moved = [change for change in changes if change > SAME]
+    if moved:
+        numbers = counted(len(moved), "earlier number")
+        progress.say(f"respeed: {numbers} moved, by {format_share(max(moved))} at most: a quieter probe was seen")

@@ -11,15 +11,17 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from respeed.analysis.cells import DUE, NOT_YET, PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
+from respeed.analysis.cells import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.claims import NOT_TESTABLE, count_results
-from respeed.analysis.columns import TABLES, rows_of
+from respeed.analysis.columns import any_rows_of as rows_of
+from respeed.analysis.columns import rows_of as typed_rows_of
 from respeed.analysis.controls import count_controls, say_failed
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW, say_tensor_cores
 from respeed.analysis.neighbours import SLOWED
-from respeed.analysis.rounds import CELL, key_of
+from respeed.analysis.rounds import CELL
 from respeed.analysis.speedups import CASE, Samples, published_text
+from respeed.analysis.tables import Cell
 from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
 from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
@@ -73,7 +75,11 @@ class Shown:
     @cached_property
     def stamp(self) -> str:
         """Return the warning above all results: a smoke run measures nothing, or controls failed; empty if neither."""
-        return SMOKE_STAMP if self.smoke else say_failed(self.table("cells"), Samples(self.table("rounds")))
+        return (
+            SMOKE_STAMP
+            if self.smoke
+            else say_failed(typed_rows_of(self.table("cells"), Cell), Samples(self.table("rounds")))
+        )
 
     def table(self, name: str, **places: str) -> pd.DataFrame:
         """Return a tidy table's lines for the machines and papers shown; `places` maps columns to values to select."""
@@ -100,10 +106,13 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     of a note with the reason. At tiny sizes, the paper's numbers have columns of their own.
     """
     where = {"paper": paper.name, "experiment": experiment.name}
-    key, cells = TABLES["cells"].key, shown.table("cells", **where)
-    both = cells.merge(shown.table("speedups", **where), on=key, suffixes=("", "_speedup"), validate="1:1")
+    cells = shown.table("cells", **where)
+    both = cells.merge(shown.table("speedups", **where), on=CELL, suffixes=("", "_speedup"), validate="1:1")
     records = shown.table("rounds", **where).groupby(CELL)["record"].agg(list).to_dict()
-    sourced = [(cell, _source(shown, experiment, cell, records.get(key_of(cell), []))) for cell in rows_of(both)]
+    sourced = [
+        (cell, _source(shown, experiment, cell, records.get(tuple(getattr(cell, name) for name in CELL), [])))
+        for cell in rows_of(both)
+    ]
     lines = [
         *_theirs(paper, experiment),
         *(line for cell, source in sourced for line in _ours(paper, experiment, cell, source)),
@@ -192,7 +201,7 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
     else:
         time = measured_value(*in_unit(cell, experiment.unit))
-    why = cell.reason if cell.status in ("not-run", DUE) else f"{cell.status}: {cell.reason}"
+    why = cell.reason if cell.status in ("due", "cannot-run") else f"{cell.status}: {cell.reason}"
     why = "not known: the work of this program is not counted" if cell.seconds else why
     if cell.seconds and cell.expected_seconds:
         needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
@@ -243,7 +252,7 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
         mine = lines[(lines["machine"] == machine) & (lines["reason"] == reason)]
         where = f" on {machine}" if len(shown.machines) > 1 else ""
-        what, why = ("yet", "") if reason == NOT_YET else ("", f" ({reason.rstrip('.')})")
+        what, why = ("yet", "") if reason == "not measured yet" else ("", f" ({reason.rstrip('.')})")
         yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
 
 
@@ -293,7 +302,7 @@ def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
     off = (rows["speedup"] * rows["seconds"] / rows["base"] - 1).abs().max()
     if off > NOTICED:
         yield f"Speedups compare means within sessions, seconds are means over all: their ratio is up to {off:.1%} off."
-    if remark := say_tensor_cores(cells):
+    if remark := say_tensor_cores(typed_rows_of(cells, Cell)):
         yield remark
 
 
@@ -608,7 +617,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
     for name in shown.machines:
         known = count_results(name, paper, cells, verdicts)[1]
         has_controls = known and is_first and not shown.smoke
-        controls = count_controls(cells[cells["machine"] == name], samples) if has_controls else ""
+        controls = count_controls(typed_rows_of(cells[cells["machine"] == name], Cell), samples) if has_controls else ""
         texts = [known, controls, _say_neighbours(cells[cells["machine"] == name])]
         precision += [f"{name}: {' '.join(filter(None, texts))}"] * bool(known)
     return {

@@ -13,7 +13,8 @@ from typing import Any
 
 from respeed.analysis.cells import reference
 from respeed.analysis.claims import say_published, state_claim
-from respeed.analysis.columns import TABLES, make_frame, rows_of
+from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.tables import TABLES, Cell
 from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
@@ -50,7 +51,7 @@ def make_review(shown: Shown) -> str:
     papers, rounds = [], shown.table("rounds")
     for paper in shown.papers.values():
         took = {str(name): say_time(mine) for name, mine in rounds[rounds["paper"] == paper.name].groupby("experiment")}
-        untimed = [cell for cell in rows_of(shown.table("cells", paper=paper.name)) if not cell.seconds]
+        untimed = [cell for cell in rows_of(shown.table("cells", paper=paper.name), Cell) if not cell.seconds]
         papers.append((front(shown, paper, to_markdown) | {"took": took, "untimed": untimed}, paper))
     machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
     facts = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}

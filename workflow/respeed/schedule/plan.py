@@ -15,16 +15,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import judge_cells, make_cells
+from respeed.analysis.cells import JudgedCell, judge_cells, make_cells
 from respeed.analysis.claims import open_claims
-from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
-from respeed.analysis.rounds import CellKey, key_of, read_rounds, settings_of
-from respeed.analysis.speedups import Samples, add_totals, compare_to_fastest_cpu
+from respeed.analysis.rounds import read_rounds, settings_of
+from respeed.analysis.speedups import Compared, Samples, add_totals, compare_to_fastest_cpu
+from respeed.analysis.tables import CellKey
 from respeed.machine import describe_machine
 from respeed.machine.software import package_versions
 from respeed.model import Papers
@@ -297,7 +298,7 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     start = record.start
     if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
         return False
-    if settings_of(start.profile) != settings_of(wanted.row.profile):
+    if settings_of(start.profile, start.threads) != settings_of(wanted.row.profile, wanted.row.threads):
         return False
     has_source = result.source == wanted.source
     if result.status == "measured":
@@ -305,14 +306,10 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     return has_source and is_same
 
 
-def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> pd.DataFrame:
+def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> list[JudgedCell]:
     """Judge the cells that have `rounds`, and return those that are in `cells`, in the order of `cells`."""
-    order = {cell: number for number, cell in enumerate(cells)}
-    judged = judge_cells(rounds).rename(columns={"step": "seconds"})
-    judged.index = pd.Index([order.get(key_of(cell), -1) for cell in rows_of(judged)])
-    judged = judged[judged.index >= 0].sort_index()
-    has_none = (judged["status"] == "contaminated") | (judged["seconds"].notna() & judged["step_low"].isna())
-    return judged.assign(without=has_none)
+    judged = judge_cells(rounds)
+    return [judged[key] for key in cells if key in judged]
 
 
 def find_open(
@@ -329,26 +326,28 @@ def find_open(
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
-    for cell in rows_of(compared[compared["verdict"] == "indistinguishable"]):
-        base = key_of(cell)._replace(workload=cell.base_algorithm, profile=cell.base_profile)
-        pairs.append((_rounds_needed(cell), [key_of(cell), base]))
+    for pair in compared:
+        if pair.verdict == "indistinguishable" and pair.base:
+            pairs.append((_rounds_needed(pair), [pair.cell.key, pair.base.key]))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
     claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
-    # No more rounds would settle these.
-    is_doubtful = half_of(1.0, CELL_LEVEL) * compared["doubt"] >= SETTLED_MARGIN
-    wide = compared[compared["status"].isin(["wide", "contaminated"]) & ~is_doubtful]
     for needed, keys in sorted(claims):
         if needed <= most:
             yield CLAIM_OPEN, keys
-    for needed, pair in sorted(pairs, key=lambda pair: pair[0]):
+    for needed, keys in sorted(pairs, key=itemgetter(0)):
         if needed <= most:
-            yield UNDECIDED, pair
-    for cell in rows_of(wide):
-        yield WIDE, [key_of(cell)]
+            yield UNDECIDED, keys
+    for pair in compared:
+        # No more rounds would settle the others.
+        may_settle = half_of(pair.cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
+        if pair.cell.status in ("wide", "contaminated") and may_settle:
+            yield WIDE, [pair.cell.key]
 
 
-def _rounds_needed(cell: Any) -> float:
+def _rounds_needed(pair: Compared[JudgedCell]) -> float:
     """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
-    distance = abs(math.log(cell.speedup))
-    width = math.log(cell.speedup_high / cell.speedup_low)
-    return float(cell.rounds * (width / 2 / distance) ** 2) if distance else math.inf
+    ratio = pair.ratio
+    if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
+        return math.inf
+    half_width = math.log(ratio.high / ratio.low) / 2
+    return pair.cell.rounds * (half_width / math.log(ratio.value)) ** 2

@@ -13,7 +13,7 @@ from itertools import chain, product
 
 from respeed.analysis.counts import digest_of
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.rounds import CellKey
+from respeed.analysis.tables import CellKey
 from respeed.inputs.config import Config, Preset
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Profile
