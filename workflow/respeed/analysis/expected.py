@@ -111,9 +111,8 @@ def explain(cell: Any) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    share, low_clock = cell.slowed or (1.0, "")
-    if cell.seconds_low * share <= SLOW * bound:
-        return str(low_clock)
+    if cell.slowed and cell.seconds_low * cell.slowed[0] <= SLOW * bound:
+        return str(cell.slowed[1])
     step = bound / cell.steps
     if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
