@@ -130,9 +130,8 @@ def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if cell.seconds_low <= SLOW * bound:
         return ""
-    share, clock = low_clock or (1.0, "")
-    if cell.seconds_low * share <= SLOW * bound:
-        return clock
+    if low_clock and cell.seconds_low * low_clock[0] <= SLOW * bound:
+        return low_clock[1]
     step = bound / cell.steps
     if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
         return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
