@@ -91,5 +91,5 @@ def test_where_no_lock_can_be_had_a_line_says_so_and_the_measurement_goes_on(mon
     told: list[str] = []
     with machine_lock(0, told.append) as mine:
         assert mine == ()
-    assert "no lock can be had" in told[0]
+    assert "cannot use the lock file" in told[0]
     assert who_measures() is None

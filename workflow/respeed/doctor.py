@@ -59,7 +59,7 @@ def examine() -> int:
     if not any(finding.advice for finding in findings):
         print("fit to measure")
         return 0
-    print("not quite fit to measure: see the column `do`; what is disturbed will be marked")
+    print("can measure, with advice: see the column `do`; disturbed results will be marked")
     return 1
 
 

@@ -65,12 +65,12 @@ FIXED = {
     # Huge pages make the first touch of what is allocated cheap: a round of rbm started 3 s earlier, its steps
     # unchanged.
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    # OpenBLAS's threads look for work for 2^26 cycles (25 ms) after a product before they sleep, and keep the compiled
-    # steps that come next waiting for a core: with 2^20 cycles still for 3 % of their time, with 2^12 for at most
-    # 0.4 %. RBM steps, product after product, take as long with either.
+    # By default OpenBLAS's threads spin for 2^26 cycles (25 ms) after a product. That delays the compiled pass that
+    # follows: by 3 % of its time at 2^20 cycles, by at most 0.4 % at 2^12. RBM steps, product after product, take as
+    # long with either.
     "OPENBLAS_THREAD_TIMEOUT": "12",
-    # Torch's threads (libgomp's) do so for 300,000 turns of a loop (7 to 11 ms), in which the lanes of a step in
-    # patches waited for 2 % of their time; with 10,000 for 0.3 %.
+    # Torch's threads (libgomp's) spin for 300,000 turns of a loop (7 to 11 ms), which delayed the lanes of a step in
+    # patches by 2 % of their time; 10,000 turns delay them by 0.3 %.
     "GOMP_SPINCOUNT": "10000",
     # Otherwise XLA would take three quarters of a GPU's memory at once, whatever the programs need.
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -246,7 +246,7 @@ def output_of(*command: str) -> str:
 
 # The file descriptors that hold the lock, for a child to inherit; empty if the lock file cannot be used.
 Held = tuple[int, ...]
-# To look for the lock so often disturbs the other measurement too little for its probes to show it.
+# To look for the lock so often is too cheap to disturb the other measurement's probes.
 LOOK_SECONDS = 0.5
 
 
@@ -281,7 +281,7 @@ def machine_lock(wait_seconds: float | None, say: Callable[[str], None]) -> Iter
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}".encode())
     except OSError as error:
-        say(f"respeed: no lock can be had ({error}): take care that nothing else measures meanwhile")
+        say(f"respeed: cannot use the lock file ({error}); make sure that no other measurement runs")
     try:
         yield held
     finally:
@@ -291,7 +291,7 @@ def machine_lock(wait_seconds: float | None, say: Callable[[str], None]) -> Iter
 
 def who_measures() -> str | None:
     """Return the holder of the lock, such as "pid 4242, since 2026-01-31 14:05"; None if nobody is known to hold it."""
-    with contextlib.suppress(OSError, UserError):  # no lock can be had here
+    with contextlib.suppress(OSError, UserError):  # the lock file cannot be used
         path = lock_path()
         if (descriptor := lock_file(path)) is None:
             return path.read_text()
