@@ -134,6 +134,15 @@ def test_the_first_table_is_shown_early_and_with_intervals(pretended: Pretended)
     assert all(one.case.workload == "rbm" for order in pretended.turns[2:] for one in order.cases[: len(first)])
 
 
+@pytest.mark.usefixtures("pretended")
+def test_a_case_is_compared_with_the_papers_gpu() -> None:
+    """Its printed 38.6 s are for a million examples, 192 of which a step of 0.1 s takes."""
+    said = list[str]()
+    measure(asked(rounds=1, preset="quick", profiles=["openblas-1"]).work, said.append)
+    (line,) = (line for line in said if "576x1024" in line)
+    assert line.endswith(f"{38.6 / (1e6 / 192 * 0.1):.4f}x the paper's GPU")
+
+
 def test_a_disturbed_machine_is_named_once_and_early(pretended: Pretended) -> None:
     pretended.facts = {"blocks": ({"quota_seconds": 9.0},) * 6}
     said = list[str]()
