@@ -99,7 +99,7 @@ def say_farewell(run: Run) -> Outcome:
     if document.exists():
         if finding := _find(run):
             _say(finding)
-        figure = Path(run.front_page["figure"]).with_suffix(".png")
+        figure = Path(run.first_figure)
         # After the target `pdf`, an earlier page is older than the tables.
         is_new = page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime
         named = f"{document}{f', for a browser {page}' if is_new else ''}"
