@@ -55,5 +55,5 @@ def look(page: Path, script: str, state: str = "") -> Any:
     assert told, "the script never ended"
     found = json.loads(html.unescape(told[1]))
     assert found["errors"] == []
-    assert {re.split("[:,]", address)[0] for address in found["asked"]} <= {"file", "data", "about"}
+    assert {re.split("[:,]", address)[0] for address in found["asked"]} <= {"file", "data", "blob", "about"}
     return found["found"]
