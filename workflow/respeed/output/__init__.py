@@ -20,7 +20,7 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 def build_tables(asked: Asked) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
-    Also write results/README.md, and results/tables.html, the page for browsers.
+    Also write results/README.md, and from the tidy tables as they were written results/tables.html, for browsers.
     """
     machines = machines_shown(asked.smoke, asked.machine, asked.show)
     tables, results = read_tables(asked.smoke, machines, asked.papers), results_folder(asked.smoke)
@@ -35,7 +35,7 @@ def build_tables(asked: Asked) -> None:
             write_text(path.with_name(f"{path.name}.md"), to_markdown(table, shown.stamp))
             write_text(path.with_name(f"{path.name}.tex"), to_latex(table, shown.stamp))
     write_text(results / "README.md", make_readme(shown))
-    write_text(results / "tables.html", make_page(shown))
+    write_text(results / "tables.html", make_page(load_shown(asked)))
 
 
 def build_review(asked: Asked) -> Path:
