@@ -156,7 +156,7 @@ def test_the_address_keeps_what_is_shown_and_escape_and_a_button_end_the_pane(tm
       document.querySelector("[value=times]").click();
       return [begun, marks, escaped, [again, pane.hidden], location.hash];
     """
-    state = "table=raina2009/rbm&measure=gflops&hide=torch-all&pin=box+raina2009+rbm+576x1024+rbm+gpu"
+    state = "machine=another&table=raina2009/rbm&measure=gflops&hide=torch-all&pin=box+raina2009+rbm+576x1024+rbm+gpu"
     begun, marks, escaped, closed, address = look(page_of(shown_of(records), tmp_path), script, state)
     assert begun == [["raina2009/rbm"], "PyTorch, GPU on box", 0, "GFLOP/s"]
     assert "PyTorch, GPU, 576x1024: 15.6 s" in marks

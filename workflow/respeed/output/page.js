@@ -120,8 +120,17 @@ const change = (name, value) => {
     show();
 };
 
+// An address of another run's page may name what is not here.
+const CHOICES = {
+    paper: papers.map((paper) => paper.name),
+    table: tables.map(nameOf),
+    machine: machines.map(([name]) => name),
+    measure: Object.keys(MEASURES),
+};
+
 const readAddress = () => {
     state = new URLSearchParams(location.hash.slice(1));
+    for (const [name, values] of Object.entries(CHOICES)) if (!values.includes(state.get(name))) state.delete(name);
     show();
 };
 
@@ -265,15 +274,15 @@ const showClaims = (section) => {
         return machines.length > 1 && list.length ? [make("h3", { textContent: words }), ...list] : list;
     });
     const text = "Ours is a dot with its interval from low to high, the paper's a grey bar; a hollow dot has no interval.";
-    if (made.length) made.unshift(make("p", { className: "note", textContent: text }));
+    if (made.some((element) => element.querySelector(".forest") || element.matches(".forest"))) made.unshift(make("p", { className: "note", textContent: text }));
     for (const element of made) element.classList.add("made");
     box.prepend(...made);
 };
 
-// A claim's cases have a forest of their own; claims of one number each share one.
+// A claim's cases have a forest of their own; claims of one number each share one; those without a number share a line.
 const showMachine = (here) => {
-    const whole = here.filter((claim) => !claim.case && !claim.verdict.startsWith("not testable"));
-    whole.sort((one, other) => !one.here - !other.here);
+    const testable = here.filter((claim) => !claim.case && !claim.verdict.startsWith("not testable"));
+    const whole = testable.filter((claim) => claim.here);
     const partsOf = (claim) => here.filter((part) => part.claim === claim.claim && part.case && part.speedup);
     const single = whole.filter((claim) => claim.speedup && !partsOf(claim).length);
     const list = single.length ? [showForest(single, (claim) => tableOf(claim)?.title ?? claim.claim)] : [];
@@ -286,6 +295,11 @@ const showMachine = (here) => {
         if (parts.length && !drawn.has(numbers)) article.append(showForest(parts, caseOf));
         drawn.add(numbers);
         list.push(article);
+    }
+    const without = testable.filter((claim) => !claim.here);
+    for (const why of new Set(without.map((claim) => `${claim.verdict}, ${claim.reason}`))) {
+        const says = without.filter((claim) => `${claim.verdict}, ${claim.reason}` === why).map((claim) => claim.says);
+        list.push(make("p", { className: "note", textContent: `${why}: ${says.join(" ")}` }));
     }
     return list;
 };
@@ -340,7 +354,7 @@ const factsOf = (number) => {
     const facts = [];
     const [seconds, low, high] = [number.seconds, number.seconds_low, number.seconds_high];
     const span = low ? ` (${formatTime(low)} to ${formatTime(high)})` : number.machine ? ", without an interval" : "";
-    if (seconds) facts.push(`${formatTime(seconds)}${span}${number.work ? ` for ${number.work}` : ""}`);
+    if (seconds) facts.push(`${formatTime(seconds)}${number.work ? ` for ${number.work}` : ""}${span}`);
     if (number.gflops) facts.push(`${format(number.gflops)} GFLOP/s`);
     if (number.peak_share) {
         const whose = number.machine ? "the rate that a bare product reached here" : "its data sheet's peak";
