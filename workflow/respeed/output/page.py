@@ -105,7 +105,7 @@ def make_page(shown: Shown) -> str:
     page = templates(escape).get_template("page.jinja")
     return page.render(
         papers=fronts,
-        sections=[one for one in sections if one["tables"]],
+        sections=[part for part in sections if part["tables"]],
         others=[(table.title, to_html(table)) for table in others if len(table.frame)],
         stamp=shown.stamp,
         data=make_data(shown),
@@ -148,7 +148,7 @@ def make_data(shown: Shown) -> dict[str, Any]:
         for cell in rows_of(cells)
     ]
     rounds = cells[CELL].assign(cell=cells.index).merge(rounds, on=CELL)
-    claims["experiment"] = [shown.papers[one.paper].claims[one.claim].experiment for one in rows_of(claims)]
+    claims["experiment"] = [shown.papers[claim.paper].claims[claim.claim].experiment for claim in rows_of(claims)]
     return {
         "smoke": shown.smoke,
         "machines": [[name, shown.describe(name)] for name in shown.machines],
@@ -159,7 +159,7 @@ def make_data(shown: Shown) -> dict[str, Any]:
                 "experiment": experiment.name,
                 "title": experiment.title,
                 "cases": list(experiment.column_words().items()),
-                "algorithms": [[one.name, one.label] for one in experiment.algorithms.values()],
+                "algorithms": [[program.name, program.label] for program in experiment.algorithms.values()],
             }
             for paper in shown.papers.values()
             for experiment in paper.experiments.values()
