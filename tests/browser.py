@@ -34,8 +34,8 @@ addEventListener("load", async () => {
 </script>"""
 
 
-def look(page: Path, script: str) -> Any:
-    """Open a page and run a script in it; return what that returns.
+def look(page: Path, script: str, state: str = "") -> Any:
+    """Open a page, with a `state` after # in its address, and run a script in it; return what that returns.
 
     `until(() => ...)` waits in the script until something is there. Nothing may be an error, or asked for elsewhere.
     """
@@ -47,12 +47,13 @@ def look(page: Path, script: str) -> Any:
         asking.write_text(text.replace("<head>", f"<head>{ASK.replace('SCRIPT', script)}", 1), encoding="utf-8")
         done = subprocess.run(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
-             "--virtual-time-budget=60000", "--window-size=1366,850", f"--user-data-dir={folder}/own", asking.as_uri()],
+             "--virtual-time-budget=60000", "--window-size=1366,850", f"--user-data-dir={folder}/own",
+             f"{asking.as_uri()}#{state}"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
     told = re.search("<title>(.*)</title>", done.stdout, re.DOTALL)
     assert told, "the script never ended"
     found = json.loads(html.unescape(told[1]))
     assert found["errors"] == []
-    assert {re.split("[:,]", address)[0] for address in found["asked"]} <= {"file", "data", "about"}
+    assert {re.split("[:,]", address)[0] for address in found["asked"]} <= {"file", "data", "blob", "about"}
     return found["found"]

@@ -8,7 +8,7 @@ import pytest
 
 from respeed.analysis.build import make_tables
 from respeed.inputs.machines import Notes, Price
-from respeed.output import build_page, build_tables
+from respeed.output import build_tables
 from respeed.paths import results_folder
 from respeed.records import write_description
 from respeed.shown import Asked
@@ -23,14 +23,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with contextlib.chdir(folder):
         write_machines(5, rounds=3)
         build_tables(Asked(smoke=False, machine="box-01", papers=["raina2009"]))
-        build_page(Asked(smoke=False, machine="box-01", papers=["raina2009"]))
     return folder / results_folder(smoke=False) / "tables"
 
 
 def test_what_is_built_is_about_this_machine_alone(tables: Path) -> None:
     lines = csv.DictReader((tables / "raina2009/rbm.csv").read_text("utf-8-sig").splitlines())
     assert {line["group"].split(":")[0] for line in lines} == {"As published", "On box-01"}
-    names = ("cells.csv", "raina2009/rbm.md", "raina2009/rbm.tex", "../tables.html", "../front.html", "../README.md")
+    names = ("cells.csv", "raina2009/rbm.md", "raina2009/rbm.tex", "../tables.html", "../README.md")
     for name in names:
         text = (tables / name).read_text("utf-8")
         assert ("box-01" in text, "box-02" in text) == (True, False), name

@@ -59,7 +59,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         commands, "count_cases", lambda cases: {case_key(one.workload, one.parameters): (1e12, 1e9) for one in cases}
     )
-    parts = ("build_tables", "build_figures", "build_page", "build_report", "build_review")
+    parts = ("build_tables", "build_figures", "build_report", "build_review")
     said = {name: lambda *given, name=name: f"{name}{given}" for name in parts}
     for name in parts:
         monkeypatch.setattr(output, name, said[name], raising=False)

@@ -1,16 +1,22 @@
-"""Pages that begin with a finding: the results' README, one for a browser, and the front of Snakemake's report."""
+"""Pages that begin with a finding: the results' README, and one for a browser."""
 
+import json
+import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from respeed.analysis.columns import rows_of
+from respeed.analysis.tables import Round
+from respeed.errors import UserError
 from respeed.inputs.papers import load_paper
-from respeed.output import build_page, build_tables
+from respeed.output import build_tables, page
 from respeed.output.layout import Shown, lay_out_published
-from respeed.output.page import describe_paper, make_page, make_readme, make_review
+from respeed.output.page import describe_paper, make_page, make_readme, make_review, read_vega
 from respeed.output.table import escape_markdown, to_latex
 from respeed.shown import Asked
 from tests.browser import look
@@ -18,16 +24,52 @@ from tests.derived import ALL, GPU, PAPER, claims_frame, every_case, shown_of
 from tests.known import assert_known, known_results, one_table_of
 from tests.made import write_machines
 
+# The style, scripts, what they read, and their checksums.
+OWN = re.compile(r"(?s)(?<=<style>).*?(?=</style>)|(?<=<script)[^>]*>.*?(?=</script>)| 'sha256-[^']+'")
+
+
+def data_of(shown: Shown) -> dict[str, Any]:
+    """What the page's script shows; each part of a tidy table as its rows."""
+    (text,) = re.findall(r'(?s)id="data">(.*?)</script>', make_page(shown))
+    data: dict[str, Any] = json.loads(text)
+    for name in ("cells", "rounds", "claims"):
+        data[name] = [dict(zip(data[name]["columns"], row, strict=True)) for row in data[name]["data"]]
+    return data
+
 
 def test_pages_of_known_tables_are_as_they_were_and_ask_for_nothing_from_elsewhere() -> None:
     shown = one_table_of(known_results("desk", "server"), "patches")
     known, (paper,) = Path(__file__).parent / "known", shown.papers.values()
-    page = re.sub("(?s)(?<=<style>).*(?=</style>)|(?<=<script>).*(?=</script>)", "", make_page(shown))
-    assert not re.search(r"https?:|src=|href=\"[^#]|@import|url\(", make_page(shown))
-    assert_known(known / "page.html", page)
+    text = OWN.sub("", make_page(shown))
+    assert not re.search(r"https?:|src=|href=|@import|url\(", text)
+    assert "default-src 'none'" in text
+    assert_known(known / "page.html", text)
     assert_known(known / "readme.md", make_readme(shown))
     table = lay_out_published(shown, paper, paper.experiments["patches"])
     assert_known(known / "table.tex", to_latex(table, "No measurement."))
+
+
+def test_the_page_has_every_number_of_the_cells_and_each_round_of_a_cell() -> None:
+    shown = shown_of([*every_case(3e-7, *OTHERS), *every_case(7.1e-3, *OTHERS, **ALL)])
+    data, cells = data_of(shown), shown.table("cells")
+    for column in ("seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "published_seconds"):
+        numbers = [math.nan if cell[column] is None else cell[column] for cell in data["cells"]]
+        assert numbers == pytest.approx([*cells[column]], rel=1e-6, nan_ok=True), column
+    rounds = [data["cells"][one["cell"]] | one for one in data["rounds"]]
+    there = {(one.record, one.experiment, one.case): one.step_seconds for one in rows_of(shown.table("rounds"), Round)}
+    found = {(one["record"], one["experiment"], one["case"]): one["step_seconds"] for one in rounds}
+    assert (len(rounds), found) == (len(there), pytest.approx(there))
+
+
+def test_the_libraries_of_the_page_are_in_this_snakemake_or_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scripts, names = read_vega(), ("vega", "vegaLite", "vegaEmbed")
+    assert all(f"global.{name} = " in script for name, script in zip(names, scripts, strict=True))
+    assert all(script.startswith("/*\nCopyright") and "</script" not in script for script in scripts)
+    monkeypatch.setattr(page, "files", lambda _: tmp_path)
+    with pytest.raises(UserError, match="no Vega: pip install"):
+        read_vega()
 
 
 def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
@@ -35,20 +77,14 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(2)
-    shown: dict[str, Any] = {"smoke": False, "machine": "box-01", "papers": ["raina2009"], "show": ["all"]}
-    build_tables(Asked(**shown))
-    drawn = Path("results/figures/raina2009/rbm/box-01-speedup.png")
-    drawn.parent.mkdir(parents=True)
-    drawn.write_bytes(b"\x89PNG")
-    build_page(Asked(**shown))
-    text, page = Path("results/README.md").read_text("utf-8"), Path("results/tables.html").read_text("utf-8")
+    build_tables(Asked(smoke=False, machine="box-01", papers=["raina2009"], show=["all"]))
+    text, html = Path("results/README.md").read_text("utf-8"), Path("results/tables.html").read_text("utf-8")
     links = re.findall(r"\]\((tables[/.][^)]+)\)", text)
     assert len(links) > 10
     assert all((Path("results") / link).stat().st_size for link in links)
     assert text.count("-speedup.png)") == 2
-    assert page.count('<img loading="lazy"') == 1
-    assert ">Hardware<" in page
-    for begun in (text, page, Path("results/front.html").read_text("utf-8")):
+    assert ">Hardware<" in html
+    for begun in (text, html):
         assert re.findall(r"of (box-0\d)", begun.replace("\\", ""))[0] == "box-01"
 
 
@@ -64,34 +100,99 @@ def test_whatever_a_claim_says_is_text(make: Callable[[Shown], str]) -> None:
 OTHERS = {*PAPER.experiments} - {"rbm", "matmul"}
 
 
+def page_of(shown: Shown, folder: Path) -> Path:
+    path = folder / "one.html"
+    path.write_text(make_page(shown), "utf-8")
+    return path
+
+
 def test_a_click_on_a_number_shows_its_records_times_sort_in_any_unit_and_a_page_is_as_wide_as_a_window(
     tmp_path: Path,
 ) -> None:
     rows = {351e-6: {}, 7.1e-3: ALL, 3e-3: GPU}
     records = [one for seconds, row in rows.items() for one in every_case(seconds, *OTHERS, **row)]
-    (tmp_path / "one.html").write_text(make_page(shown_of(records)), "utf-8")
     script = """
-      const seen = () => [...document.querySelectorAll("pre")].some(one => one.checkVisibility());
-      const before = [document.querySelectorAll(".theirs details").length, seen()];
-      document.querySelector(".speedup summary").click();
-      const shown = (await until(() => document.querySelector("details[open] pre"))).innerText;
+      const pane = document.querySelector("#pane");
+      const before = [document.querySelectorAll(".theirs [data-cell]").length, pane.hidden];
+      document.querySelector(".ours.speedup [data-cell]").click();
+      const shown = [pane.querySelector("h2").innerText, pane.querySelector("pre").innerText];
+      const lines = [...pane.querySelectorAll("td:last-child")].map(one => one.innerText);
       const table = [...document.querySelectorAll("table.numbers")].at(-1), page = document.documentElement;
       const sort = () => {
         table.querySelectorAll("thead button")[1].click();
         return [...table.querySelectorAll(".ours td:nth-child(2) span")].map(one => one.innerText);
       };
-      return [...before, shown, sort(), sort(), sort(), page.scrollWidth <= page.clientWidth];
+      return [before, shown, lines, sort(), sort(), sort(), page.scrollWidth <= page.clientWidth];
     """
-    theirs, is_open, shown, times, falling, again, fits = look(tmp_path / "one.html", script)
-    assert (theirs, is_open, fits) == (0, False, True)
-    needs, trace, measure, *lines = shown.splitlines()
-    assert needs.endswith(" that FLOP and bytes need here")
+    found = look(page_of(shown_of(records), tmp_path), script)
+    before, (title, commands), lines, times, falling, again, fits = found
+    assert (before, fits) == ([0, True], True)
+    trace, measure = commands.splitlines()
+    assert title == "Densely connected RBM, 576x1024"
     assert trace == "./run respeed trace raina2009/rbm/576x1024 gpu --machine box"
     assert measure.startswith("./run respeed measure --only raina2009/rbm/576x1024 --profiles gpu --rounds 10")
     assert len(lines) == 7
     assert all(re.fullmatch(r"results/records/box/gpu/\d+\.jsonl:2", line) for line in lines)
     assert [time.split()[-1] for time in times if time.endswith("s")] == ["µs", "ms", "ms"]
     assert (times, falling) == (again, again[::-1])
+
+
+def test_the_address_keeps_what_is_shown_and_escape_and_a_button_end_the_pane(tmp_path: Path) -> None:
+    records = [*every_case(5e-3, *OTHERS), *every_case(7e-3, *OTHERS, **ALL), *every_case(3e-3, *OTHERS, **GPU)]
+    script = """
+      const seen = query => [...document.querySelectorAll(query)].filter(one => one.checkVisibility());
+      await until(() => document.querySelector("[data-table='raina2009/rbm'] .chart .mark-symbol path"));
+      const drawn = [...document.querySelectorAll(".chart .mark-symbol path")];
+      const marks = drawn.map(one => one.getAttribute("aria-label")), pane = document.querySelector("#pane");
+      const begun = [
+        seen("section.table").map(one => one.dataset.table), pane.querySelector("p").innerText,
+        seen(".ours [data-cell]").filter(one => one.dataset.cell.includes("torch-all")).length,
+        document.querySelector(".chart .role-axis-title text").textContent,
+      ];
+      dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+      const escaped = [pane.hidden, location.hash];
+      document.querySelector("[data-cell]").click();
+      const again = pane.hidden;
+      pane.querySelector("button").click();
+      document.querySelector("[value=times]").click();
+      return [begun, marks, escaped, [again, pane.hidden], location.hash];
+    """
+    state = "machine=another&table=raina2009/rbm&measure=gflops&hide=torch-all&pin=box+raina2009+rbm+576x1024+rbm+gpu"
+    begun, marks, escaped, closed, address = look(page_of(shown_of(records), tmp_path), script, state)
+    assert begun == [["raina2009/rbm"], "PyTorch, GPU on box", 0, "GFLOP/s"]
+    assert "PyTorch, GPU, 576x1024: 15.6 s" in marks
+    # The paper's three rows, and two of ours.
+    assert len(marks) == 4 * 5
+    assert escaped == [True, "#table=raina2009%2Frbm&measure=gflops&hide=torch-all"]
+    assert closed == [False, True]
+    assert address == "#table=raina2009%2Frbm&measure=times&hide=torch-all"
+
+
+HOSTILE = """</script><script>hit()</script><!-- <script> <img src=x onerror=hit()> {"signal": "hit()"} '"+hit()+"'"""
+
+
+def test_no_text_of_a_file_is_markup_or_a_part_of_a_script_or_of_a_chart(tmp_path: Path) -> None:
+    records = [*every_case(5e-3, *OTHERS), *every_case(3e-3, *OTHERS, **ALL)]
+    known, rbm = shown_of(records, claims=claims_frame({"says": HOSTILE, "reason": HOSTILE})), PAPER.experiments["rbm"]
+    frames = {name: frame.copy() for name, frame in known.frames.items()}
+    for table, column in (("cells", "label"), ("cells", "work"), ("rounds", "causes"), ("rounds", "record")):
+        frames[table] = frames[table].assign(**{column: HOSTILE})
+    titled = replace(PAPER, title=HOSTILE, experiments=PAPER.experiments | {"rbm": replace(rbm, title=HOSTILE)})
+    path = page_of(replace(known, papers={"raina2009": titled}, frames=frames), tmp_path)
+    text = path.read_text("utf-8")
+    assert (text.count("<script"), text.count("</script")) == (6, 6)
+    script = """
+      document.querySelector("[data-cell]").click();
+      await until(() => document.querySelector(".chart .mark-symbol path"));
+      const said = ["h1", "section.table h2", "article p", "#pane h2", "#pane td:last-child", ".legend"];
+      const texts = said.map(query => document.querySelector(query).textContent);
+      texts.push(document.querySelector(".chart .role-axis-title text").textContent);
+      return [texts, document.images.length, document.scripts.length];
+    """
+    texts, images, scripts = look(path, script)
+    assert [HOSTILE in text for text in texts] == [True] * 7
+    # Six of the page, and the one that looks.
+    assert (images, scripts) == (0, 7)
 
 
 @pytest.mark.parametrize("name", ["raina2009", "check-blas", "tensorflow-benchmarks"])

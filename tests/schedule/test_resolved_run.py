@@ -75,7 +75,7 @@ def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> N
         resolve_run(RBM | {"profiles": "openblas-1,openblas-1", "preset": "smoke", "seed": 3}),
         on_nodes(seed=3),
     ):
-        lines.append(f"{known.machine}: {known.results} {known.document} {known.front_page}\n{announce(known)}")
+        lines.append(f"{known.machine}: {known.results} {known.document} {known.first_figure}\n{announce(known)}")
         lines += [f"settings {known.settings}", f"shown {known.shown}", f"measure {known.how_to_measure('b')}"]
         lines += [one for one in known.sources if "/hardware/" not in one]
     text = re.sub("-([a-z]{4}.jsonl|[0-9a-f]{12})$", "-....", "\n".join(lines), flags=re.MULTILINE)
@@ -246,7 +246,7 @@ def test_a_run_begins_with_what_it_will_measure_or_with_the_one_line_of_a_mistak
     assert capsys.readouterr().err.startswith(
         "respeed: box, preset smoke: 1 round of everything\n  raina2009 rbm: 4 of 4"
     )
-    assert (config["front"], capsys.readouterr().err) == ("results/smoke/front.html", "")
+    assert (config["page"], capsys.readouterr().err) == ("results/smoke/tables.html", "")
     monkeypatch.setattr(workflow, "interrupt_when_stopped", lambda: None)
     start(begin(snakemake(is_main_process=False), dict(asked)), snakemake())
     assert "another run is at work" in mistakes_of(lambda: hold_folder(True))[0]

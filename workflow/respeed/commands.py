@@ -345,17 +345,17 @@ def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
 
 
 # The functions that build each part of a report. Each imports libraries that the others do not need, such as Seaborn or
-# Typst. The page of all tables is built with the figures, since the page contains them.
+# Typst.
 BUILDERS = {
     "tables": ("respeed.output:build_tables",),
-    "figures": ("respeed.figures:build_figures", "respeed.output:build_page"),
+    "figures": ("respeed.figures:build_figures",),
     "pdf": ("respeed.report:build_report",),
     "review": ("respeed.output:build_tables", "respeed.output:build_review"),
 }
 
 
 def make_report(only: str | None, **options: Any) -> None:
-    """Build tables, figures with the page that shows them, and the report's PDF from the records that exist.
+    """Build tables, the page for browsers, figures, and the report's PDF from the records that exist.
 
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
     The other `options` are those of `Asked`. Print the path of the PDF or of the reviewer's page.

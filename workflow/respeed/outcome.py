@@ -110,7 +110,7 @@ def say_farewell(run: Run) -> Outcome:
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
             places += f", for a browser {page}"
         places += f"; tables are in {run.results}/tables"
-        figure = Path(run.front_page["figure"]).with_suffix(".png")
+        figure = Path(run.first_figure)
         if figure.exists():
             places += f"; its first figure is {figure}"
         _say(f"the report is {places}")

@@ -115,7 +115,7 @@ class Value:
     """A field of a table for people: its `text` and, in small type, its `interval` (±3 %).
 
     If there is no number, `mark` is the mark of the note with the reason. A field of words has the `kind` "words" or
-    "verdict", and its `interval` is a remark. `source` has lines that show where a number comes from.
+    "verdict", and its `interval` is a remark. `source` is the key of the cell that a number comes from.
     """
 
     text: str = ""

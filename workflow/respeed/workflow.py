@@ -48,7 +48,7 @@ def find_command() -> None:
 def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     """Read and check every file that the run depends on, and print what it will measure.
 
-    `config` has the settings of --config; the values for the front page of the HTML report are added there. A mistake,
+    `config` has the settings of --config; `page`, the path of the page that the HTML report shows, is added. A mistake,
     or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
     measures = may_measure(sys.argv)
@@ -56,7 +56,7 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
         run = resolve_run(config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
-        config.update(run.front_page)
+        config["page"] = f"{run.results}/tables.html"
     if snakemake.is_main_process and measures:
         print(announce(run), file=sys.stderr)
         if not run.nodes:

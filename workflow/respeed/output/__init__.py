@@ -7,7 +7,7 @@ from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import load_tables
 from respeed.analysis.counts import count_cases
 from respeed.output.layout import Shown, lay_out_published
-from respeed.output.page import make_front, make_page, make_readme, make_review
+from respeed.output.page import make_page, make_readme, make_review
 from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
 from respeed.shown import Asked, machines_shown, notes_shown, papers_shown, profiles_shown
@@ -21,7 +21,7 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 def build_tables(asked: Asked) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
-    Also write results/README.md, and results/front.html, the beginning of Snakemake's report.
+    Also write results/README.md, and from the tidy tables as they were written results/tables.html, for browsers.
     """
     machines = machines_shown(asked.smoke, asked.machine, asked.show)
     tables, results = read_tables(asked.smoke, machines, asked.papers), results_folder(asked.smoke)
@@ -36,15 +36,7 @@ def build_tables(asked: Asked) -> None:
             write_text(path.with_name(f"{path.name}.md"), to_markdown(table, shown.stamp))
             write_text(path.with_name(f"{path.name}.tex"), to_latex(table, shown.stamp))
     write_text(results / "README.md", make_readme(shown))
-    write_text(results / "front.html", make_front(shown))
-
-
-def build_page(asked: Asked) -> None:
-    """Write results/tables.html from the tables and figures that exist.
-
-    The page contains findings, claims, tables and figures, and needs no other file.
-    """
-    write_text(results_folder(asked.smoke) / "tables.html", make_page(load_shown(asked)))
+    write_text(results / "tables.html", make_page(load_shown(asked)))
 
 
 def build_review(asked: Asked) -> Path:

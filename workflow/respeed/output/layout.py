@@ -22,7 +22,6 @@ from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CELL
 from respeed.analysis.speedups import CASE, Samples, published_text
 from respeed.analysis.tables import Cell
-from respeed.analysis.trace import measure_command
 from respeed.analysis.why import COMPARISONS
 from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
 from respeed.output.table import LINE, Table, spread, with_fields
@@ -108,14 +107,9 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     where = {"paper": paper.name, "experiment": experiment.name}
     cells = shown.table("cells", **where)
     both = cells.merge(shown.table("speedups", **where), on=CELL, suffixes=("", "_speedup"), validate="1:1")
-    records = shown.table("rounds", **where).groupby(CELL)["record"].agg(list).to_dict()
-    sourced = [
-        (cell, _source(shown, experiment, cell, records.get(tuple(getattr(cell, name) for name in CELL), [])))
-        for cell in rows_of(both)
-    ]
     lines = [
         *_theirs(paper, experiment),
-        *(line for cell, source in sourced for line in _ours(paper, experiment, cell, source)),
+        *(line for cell in rows_of(both) for line in _ours(paper, experiment, cell)),
         *_fastest(paper, experiment, cells),
     ]
     rows = pd.DataFrame(lines, columns=["machine", "look", "label", "key", "precision", "case", "value", "reason"])
@@ -170,7 +164,7 @@ def _is_free(paper: Paper, experiment: Experiment) -> bool:
 def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
     """Yield the paper's lines: its printed numbers, and its speedups, printed or computed from printed numbers."""
     for row in paper.rows.values():
-        label = _with_package(label_row(paper, row), row.package)
+        label = with_package(label_row(paper, row), row.package)
         for case in (experiment.original or experiment).case_names():
             if printed := paper.printed(experiment.name, case, row.name):
                 yield PAPER, "theirs", label, row.name, "", case, Value(group_thousands(printed.text)), ""
@@ -183,19 +177,12 @@ def _theirs(paper: Paper, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
                 yield PAPER, "theirs speedup", over, row.name, "", case, Value(text), ""
 
 
-def _with_package(label: str, package: str) -> str:
+def with_package(label: str, package: str) -> str:
+    """Return the label of a row with its package, unless it names it."""
     return label if package in label else f"{label}, {package}"
 
 
-def _source(shown: Shown, experiment: Experiment, cell: Any, records: Sequence[str]) -> str:
-    """Return the commands that trace a cell's number and measure it again, and its records, each as FILE:LINE."""
-    name = f"{cell.paper}/{cell.experiment}/{cell.case} {cell.profile} --machine {cell.machine}"
-    trace = f"./run respeed trace {name}{' --smoke' * shown.smoke}" if records or cell.seconds else ""
-    measure = measure_command(cell, experiment, len(records) or cell.rounds, smoke=shown.smoke)
-    return "\n".join(filter(None, [trace, measure, *records]))
-
-
-def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Iterator[tuple[Any, ...]]:
+def _ours(paper: Paper, experiment: Experiment, cell: Any) -> Iterator[tuple[Any, ...]]:
     """Yield a cell's lines: its time or rate and, on an accelerator, its speedup; or the reason for a missing one."""
     if _is_free(paper, experiment):
         time = measured_time(cell.seconds, cell.seconds_low, cell.seconds_high)
@@ -203,12 +190,10 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any, source: str) -> Itera
         time = measured_value(*in_unit(cell, experiment.unit))
     why = cell.reason if cell.status in ("due", "cannot-run") else f"{cell.status}: {cell.reason}"
     why = "not known: the work of this program is not counted" if cell.seconds else why
-    if cell.seconds and cell.expected_seconds:
-        needs, over = measured_time(cell.expected_seconds, None, None).text, cell.seconds / cell.expected_seconds
-        source = f"{format_number(over, 2)} times the {needs} that FLOP and bytes need here\n{source}"
-    label, key = _with_package(cell.label, cell.package), cell.profile
+    label, key = with_package(cell.label, cell.package), cell.profile
     if experiment.algorithms:
         key = f"{key} {cell.algorithm}"
+    source = " ".join(getattr(cell, name) for name in CELL)
     time = replace(time, source=source)
     yield cell.machine, "ours", label, key, cell.precision, cell.case, time, "" if time.text else why
     if cell.seconds and not cell.is_cpu:

@@ -1,20 +1,28 @@
-"""Pages that begin with a finding: the results' README, pages for browsers and reviewers, Snakemake's front page.
+"""Pages that begin with a finding: the results' README, and pages for browsers and for reviewers.
 
-The page for browsers needs no other file, and all its text is escaped.
+The page for browsers needs no other file. All its text is escaped, and it runs no scripts but its own.
 """
 
+import hashlib
+import json
 import shutil
 from base64 import b64encode
 from collections.abc import Mapping
 from html import escape
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from respeed.analysis.cells import reference
+import pandas as pd
+
+from respeed.analysis.cells import label_row, reference
 from respeed.analysis.claims import say_published, state_claim
 from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.tables import TABLES, Cell
+from respeed.analysis.rounds import CELL
+from respeed.analysis.tables import TABLES, Cell, ClaimRow
+from respeed.analysis.trace import measure_command
+from respeed.errors import UserError
 from respeed.model import Paper
 from respeed.output.layout import (
     Shown,
@@ -26,11 +34,21 @@ from respeed.output.layout import (
     lay_out_published,
     say_time,
     section,
+    with_package,
 )
 from respeed.output.table import escape_markdown, templates, to_html, to_markdown
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
 
+# The columns of a cell, beside its key, and of a round that the page's script reads.
+CELL_FIELDS = [
+    "label", "precision", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
+    "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason", "command",
+]  # fmt: skip
+ROUND_FIELDS = [
+    "cell", "round", "session", "started", "step_seconds", "step_seconds_measured", "blocks", "discarded", "causes",
+    "reason", "record",
+]  # fmt: skip
 # The width of a terminal, up to this: longer lines are hard to read.
 WIDEST = 100
 
@@ -69,27 +87,106 @@ def describe_paper(paper: Paper) -> str:
     return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
 
 
-def make_front(shown: Shown) -> str:
-    """Return the beginning of Snakemake's report: each paper's findings and claims, as a piece of HTML."""
-    papers = [front(shown, paper, to_html) for paper in shown.papers.values()]
-    return templates(escape).get_template("front.jinja").render(papers=papers, stamp=shown.stamp)
-
-
 def make_page(shown: Shown) -> str:
-    """Return an HTML page of findings, claims and tables, with the figures that have been drawn."""
-    papers, sections = [front(shown, paper, to_html) for paper in shown.papers.values()], []
-    for paper in shown.papers.values():
-        for experiment in paper.experiments.values():
-            one = section(shown, paper, experiment, to_html)
-            # Not as SVG: a browser without a face as narrow as that of the figures would cut off their words.
-            paths = [(figure["alt"], Path(figure["path"]).with_suffix(".png")) for figure in one["figures"]]
-            pictures = [(alt, b64encode(path.read_bytes()).decode()) for alt, path in paths if path.exists()]
-            sections.append(one | {"pictures": pictures})
-    machines = [lay_out_machines(shown), lay_out_cost(shown), *(lay_out_machine(shown, one) for one in shown.machines)]
-    machines += map(lay_out_protocol, shown.papers.values())
-    others = [to_html(table) for table in machines if len(table.frame)]
+    """Return the page for browsers: findings, and tables in the paper's shape; its script adds claims and charts.
+
+    The page's policy names the checksums of its scripts, so that a browser runs no other script and loads nothing.
+    """
+    fronts = [front(shown, paper, to_html) for paper in shown.papers.values()]
+    sections = [
+        section(shown, paper, experiment, to_html) | {"table": f"{paper.name}/{experiment.name}"}
+        for paper in shown.papers.values()
+        for experiment in paper.experiments.values()
+    ]
+    others = [lay_out_machines(shown), lay_out_cost(shown), *(lay_out_machine(shown, name) for name in shown.machines)]
+    others += map(lay_out_protocol, shown.papers.values())
+    scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
+    checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     page = templates(escape).get_template("page.jinja")
-    return page.render(papers=papers, sections=sections, others=others, stamp=shown.stamp)
+    return page.render(
+        papers=fronts,
+        sections=[part for part in sections if part["tables"]],
+        others=[(table.title, to_html(table)) for table in others if len(table.frame)],
+        stamp=shown.stamp,
+        data=make_data(shown),
+        scripts=scripts,
+        checksums=checksums,
+    )
+
+
+def read_vega() -> list[str]:
+    """Return the scripts of Vega, Vega-Lite and vega-embed with their licences, as Snakemake brings them.
+
+    Raises UserError if the installed Snakemake has them no more.
+    """
+    folders = [files("snakemake.assets") / "data" / name for name in ("vega", "vega-lite", "vega-embed")]
+    try:
+        return [
+            f"/*\n{(folder / 'LICENSE').read_text('utf-8')}*/\n{(folder / f'{folder.name}.js').read_text('utf-8')}"
+            for folder in folders
+        ]
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{error.filename}: not found; this Snakemake has no Vega: pip install 'snakemake<10'"
+        ) from None
+
+
+def make_data(shown: Shown) -> dict[str, Any]:
+    """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables.
+
+    `rounds` names its cell by the place of the cell in `cells`.
+    """
+    cells = shown.table("cells").reset_index(drop=True)
+    rounds = shown.table("rounds")
+    claims = shown.table("claims")
+    counts = rounds.groupby(CELL).size().to_dict()
+    commands = []
+    for cell in rows_of(cells, Cell):
+        experiment = shown.papers[cell.paper].experiments[cell.experiment]
+        commands.append(measure_command(cell, experiment, counts.get(cell.key) or cell.rounds, smoke=shown.smoke))
+    cells["command"] = commands
+    rounds = cells[CELL].assign(cell=cells.index).merge(rounds, on=CELL)
+    claims["experiment"] = [
+        shown.papers[claim.paper].claims[claim.claim].experiment for claim in rows_of(claims, ClaimRow)
+    ]
+    return {
+        "smoke": shown.smoke,
+        "machines": [[name, shown.describe(name)] for name in shown.machines],
+        "papers": [_describe_rows(paper) for paper in shown.papers.values()],
+        "tables": [
+            {
+                "paper": paper.name,
+                "experiment": experiment.name,
+                "title": experiment.title,
+                "cases": list(experiment.column_words().items()),
+                "algorithms": [[program.name, program.label] for program in experiment.algorithms.values()],
+            }
+            for paper in shown.papers.values()
+            for experiment in paper.experiments.values()
+        ],
+        "cells": _for_json(cells[[*CELL, *CELL_FIELDS]]),
+        "rounds": _for_json(rounds[ROUND_FIELDS]),
+        "claims": _for_json(claims),
+    }
+
+
+def _describe_rows(paper: Paper) -> dict[str, Any]:
+    """Return a paper's name and reference, and its rows: their labels, and their peaks in GFLOP/s by data sheets."""
+    rows = [
+        {
+            "name": row.name,
+            "label": with_package(label_row(paper, row), row.package),
+            "is_cpu": row.is_cpu,
+            "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else None,
+        }
+        for row in paper.rows.values()
+    ]
+    return {"name": paper.name, "reference": reference(paper), "rows": rows}
+
+
+def _for_json(frame: pd.DataFrame) -> Any:
+    """Return a frame as `columns` and `data`, the list of its rows; a missing number is None."""
+    return json.loads(frame.to_json(orient="split", index=False, double_precision=15))
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:

@@ -168,16 +168,11 @@ class Run:
         return [*self.stamps.values(), *sorted(map(str, records)), *sorted(paths)]
 
     @property
-    def front_page(self) -> dict[str, str]:
-        """Return the values for report/captions/workflow.rst: the paths of its text and figure, and a caption."""
+    def first_figure(self) -> str:
+        """Return the path of the figure of the first paper's first drawn table, on the first machine that is shown."""
         paper = next(iter(self.papers.values()))
-        experiment = paper.first_drawn
         machine = next(iter(machines_shown(self.smoke, self.machine, self.show)), self.machine)
-        return {
-            "front": f"{self.results}/front.html",
-            "figure": f"{self.results}/figures/{paper.name}/{experiment.name}/{machine}-speedup.svg",
-            "figure_says": f"{experiment.title} on {machine}.",
-        }
+        return f"{self.results}/figures/{paper.name}/{paper.first_drawn.name}/{machine}-speedup.png"
 
     # The arguments of the commands that rules call.
 
