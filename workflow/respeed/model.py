@@ -574,17 +574,9 @@ class Paper:
         return experiment in [*places, *(claim.experiment for claim in self.claims.values())]
 
     def has_figure(self, experiment: Experiment) -> bool:
-        """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
-
-        These are the cases with printed numbers or, if the paper prints none, all cases of a table that runs on a CPU.
-        """
-        if experiment.ladder:
-            return True
-        if self.prints(experiment.name):
-            cases = (experiment.original or experiment).case_names()
-            return sum(any(self.printed(experiment.name, case, row) for row in self.rows) for case in cases) > 1
-        is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
-        return len(experiment.cases) > 1 and (bool(self.rows) or is_on_cpu)
+        """Return whether a table has a figure: if the paper prints numbers of several of its cases."""
+        cases = (experiment.original or experiment).case_names()
+        return sum(any(self.printed(experiment.name, case, row) for row in self.rows) for case in cases) > 1
 
     @property
     def first_drawn(self) -> Experiment:
