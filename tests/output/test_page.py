@@ -34,7 +34,7 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_machines(2)
+    write_machines(2, cases=["576x1024", "1024x4096"])
     shown: dict[str, Any] = {"smoke": False, "machine": "box-01", "papers": ["raina2009"], "show": ["all"]}
     build_tables(Asked(**shown))
     drawn = Path("results/figures/raina2009/rbm/box-01-speedup.png")

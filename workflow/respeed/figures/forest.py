@@ -16,13 +16,21 @@ from respeed.text import NO_INTERVAL, NOTHING, format_number, format_span
 
 # The colours of verdicts, as in report/table.typ; all others are grey.
 VERDICTS = {REPRODUCED: "#1b6e3c", LARGER: "#0b5394"} | dict.fromkeys((WEAKLY, SMALLER, ANOTHER_SHAPE), "#8a4b00")
-# Shares of the figure's width: where the labels of claims and of cases begin, the ends of the axis, where our numbers
-# begin, the paper's end and the verdicts begin.
-CLAIM, CASE, AXIS, OURS, THEIRS_END, VERDICT = 0.01, 0.03, (0.28, 0.56), 0.585, 0.79, 0.82
-# Letters in a line of a claim of several cases, of another label, and of a verdict.
-WIDE, NARROW, VERDICT_LETTERS = 100, 34, 21
-# Inches above the first line and below the last one, without the note; lines between two machines.
-ABOVE, BELOW, BETWEEN = 0.25, 0.3, 0.4
+# Where columns begin, in shares of the figure's width: the labels of claims and of cases, our numbers and the verdicts.
+CLAIM = 0.01
+CASE = 0.03
+OURS = 0.585
+VERDICT = 0.82
+# Where the paper's numbers end, and where the axis begins and ends.
+THEIRS_END = 0.79
+AXIS = (0.28, 0.56)
+# Letters in a line of a label that stands above its number, and beside it.
+WIDE = 100
+NARROW = 34
+# Inches above the first line, and below the last one without the note; lines between two machines.
+ABOVE = 0.25
+BELOW = 0.3
+BETWEEN = 0.4
 # Behind texts that lie over the lines of the grid.
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 NOTE = "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval."
@@ -57,16 +65,16 @@ def draw_forest(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Figure:
 
 def _draw_row(axes: Axes, top: float, row: Any, name: str) -> float:
     """Draw a row of claims.csv below `top`, and return its height in lines of text."""
-    label = fold(name, NARROW if row.speedup else WIDE)
-    verdict = fold(row.verdict + "*" * bool(row.weakest), VERDICT_LETTERS)
-    height = 1 + max(label.count("\n"), verdict.count("\n"))
-    middle, color = top + height / 2, VERDICTS.get(row.verdict, QUIET)
+    label = fold(name, WIDE)
+    # A long label has lines of its own, over the lines of the grid.
+    above = 1 + label.count("\n") if not row.speedup or len(label) > NARROW else 0
+    height = above + bool(row.speedup)
+    middle, color = top + height - 0.5, VERDICTS.get(row.verdict, QUIET)
     weight = "normal" if row.case else "bold"
-    _write(axes, VERDICT, middle, verdict, color=color, weight=weight)
+    _write(axes, VERDICT, middle, row.verdict + "*" * bool(row.weakest), color=color, weight=weight)
+    _write(axes, CASE if row.case else CLAIM, top + above / 2 if above else middle, label, bbox=BEHIND)
     if not row.speedup:
-        _write(axes, CLAIM, middle, label, bbox=BEHIND)
         return height
-    _write(axes, CASE if row.case else CLAIM, middle, label)
     interval = f"({format_span([row.speedup_low, row.speedup_high])})" if row.speedup_low else NO_INTERVAL
     _write(axes, OURS, middle, f"{format_number(row.speedup)} {interval}", color=color)
     _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")

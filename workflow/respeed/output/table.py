@@ -21,8 +21,10 @@ from respeed.text import Value, printable
 
 # The key of a line of a table: the heading above it, its look (for a style: theirs, ours, speedup), and its label.
 LINE = ["group", "look", "label"]
-# More cases than this are hard to read side by side; a table that is turned has short labels, and so more columns.
-AT_MOST, MOST_TURNED = 4, 8
+# More cases than this are hard to read side by side.
+AT_MOST = 4
+# A table that is turned has short labels, and so more columns.
+MOST_TURNED = 8
 # Lines of a table that fit a page of LaTeX, with its caption and notes.
 MOST_LINES = 40
 # For T1 fonts, in which all other special characters of ASCII print as they are.
