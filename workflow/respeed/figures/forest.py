@@ -26,7 +26,7 @@ THEIRS_END = 0.79
 AXIS = (0.28, 0.56)
 # Letters in a line of a label that stands above its number, and beside it.
 WIDE = 100
-NARROW = 34
+NARROW = 40
 # Inches above the first line, and below the last one without the note; lines between two machines.
 ABOVE = 0.25
 BELOW = 0.3
