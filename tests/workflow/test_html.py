@@ -37,7 +37,7 @@ def test_a_browser_shows_claims_and_a_picture_first_and_then_tables_with_their_n
 ) -> None:
     text, width, begins_at_its_top, has_graph, tables, figures = look(measured.folder / HTML, SCRIPT)
     # At tiny sizes no claim can be tested: the tables that they are about stand in one line.
-    for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not testable here"):
+    for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not tested here"):
         assert wanted in text
     assert (width > 300, begins_at_its_top, has_graph) == (True, True, False)
     lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text("utf-8").splitlines()
