@@ -89,13 +89,21 @@ def describe(figure: Figure) -> Iterator[str]:
 
     axes = figure.axes[0]
     yield f"{shown(figure.get_size_inches())}: {[name for name, one in axes.spines.items() if one.get_visible()]}"
-    for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
+    for axis in (axes.xaxis, axes.yaxis):
+        if not axis.get_ticklabels():
+            continue
         ticks, grid = axis.get_ticklabels(), axis.get_gridlines()[0].get_visible()
         yield f"{axis.get_label_text()!r} {axis.get_scale()} {shown(axis.get_view_interval())} {grid=}"
         yield f"  {ticks[0].get_rotation():g} {ticks[0].get_ha()}: {[one.get_text() for one in ticks]}"
     for line in axes.get_lines():
         name = line.get_label() if line in axes.get_legend_handles_labels()[0] else ""
-        look = line.get_color(), line.get_marker(), line.get_markerfacecolor(), line.get_linestyle()
+        look = (
+            line.get_color(),
+            line.get_marker(),
+            line.get_markerfacecolor(),
+            line.get_linestyle(),
+            line.get_markersize(),
+        )
         yield f"{name!r} {look} {line.get_linewidth():g} {line.get_zorder():g}: {shown(line.get_xydata())}"
     for bars in axes.collections:
         yield f"{to_hex(bars.get_color()[0])} {bars.get_linewidth()[0]:g}: {shown(bars.get_segments())}"

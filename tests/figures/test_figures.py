@@ -14,7 +14,7 @@ from respeed.figures import build_figures
 from respeed.figures.charts import draw_chart
 from respeed.output import build_tables
 from respeed.shown import Asked
-from tests.figures.machines import ALL, CPU, assert_legible, write_machine
+from tests.figures.machines import ALL, CPU, assert_legible, words_of, write_machine
 from tests.figures.test_charts import chosen
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -33,21 +33,18 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
     write_machine(profiles, **names, rounds=2)
     build_tables(Asked(smoke=False))
     build_figures(Asked(smoke=False))
-    assert len(kept) == 4 + 2  # of the tables of `machine` controls on CPUs, and the ladder
-    assert "threads" not in {figure.axes[0].get_xlabel() for figure in kept.values()}  # no row of a ladder
+    assert len(kept) == (4 if profiles else 0)
     for path, figure in kept.items():
         assert_legible(figure, path)
-        axes, title = figure.axes[0], "".join(figure.get_suptitle().split())
-        assert names.get("machine", "box") in title, path
-        is_named = figure.legends or len(axes.texts) > 1  # in a key, or at the ends of lines
-        assert bool(axes.get_xlabel() and axes.get_ylabel() and is_named) == axes.axison, path
+        words = "".join("".join(text.get_text().split()) for text in words_of(figure))
+        assert names.get("machine", "box") in words, path
 
 
 def test_a_label_comes_out_as_text_whatever_is_in_it_and_the_report_sets_it_in_its_own_face() -> None:
     write_machine(CPU, label="$a$<&> ", rounds=1)
     svg = Path("rbm.svg")
-    figures.save_figure(draw_chart(chosen("rbm")[0], ""), svg.with_suffix(""))
-    figures.save_figure(draw_chart(chosen("rbm")[0], ""), Path("again"))
+    figures.save_figure(draw_chart(chosen("rbm"), ""), svg.with_suffix(""))
+    figures.save_figure(draw_chart(chosen("rbm"), ""), Path("again"))
     for ending in ("svg", "pdf", "png"):
         made = [Path(f"{name}.{ending}").read_bytes() for name in ("rbm", "again")]
         assert made[0] == made[1], ending

@@ -46,8 +46,8 @@ def found(records: Records) -> str:
 def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
     disturbed = seven(0.1, run_delay_seconds=0.1)
     texts = notes_of([*disturbed, *seven(0.1, **ALL)])
-    assert any(text.startswith("Not measured: PyTorch, one core (contaminated: no clean block of 7") for text in texts)
-    assert "Not measured: PyTorch, GPU (no CUDA device)." in texts
+    assert any(text.startswith("Not measured (contaminated: no clean block of 7") for text in texts)
+    assert "Not measured (no CUDA device): PyTorch, GPU." in texts
     records = [one for name in ("box", "hut") for one in seven(0.1, **GPU, machine=name)]
     texts = notes_of(records, machines=("box", "hut"))
     assert any(text.startswith("Not measured yet on hut: ") for text in texts)
@@ -81,18 +81,32 @@ def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() ->
 
 
 def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_is_not_shown_are_left_out() -> None:
-    claims = claims_frame(UNTESTED, UNTESTED | {"claim": "patches-speedup", "published": "9.4x"}, {"case": "576x1024"})
+    claims = claims_frame(
+        UNTESTED, UNTESTED | {"claim": "patches-speedup", "published": "9.4x"}, {"case": "576x1024", "here": ""}
+    )
     table = layout.lay_out_claims(shown_of(claims=claims), PAPER)
     assert table.frame.empty
     assert [note.text for note in table.notes] == [
-        "Not testable here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device. To "
-        "test them: ./run respeed measure, on a machine with a GPU."
+        "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
     ]
     assert "|" not in to_markdown(table)
     assert r"\begin" not in to_latex(table)
-    # Those with an answer lead.
-    claims = claims_frame({"here": "", "says": "Open.", "verdict": "not settled"}, {}, {"machine": "hut", "says": "H"})
-    assert [*texts_of(layout.lay_out_claims(shown_of(claims=claims), PAPER))] == ["A second core helps.", "Open."]
+
+
+def test_a_claims_cases_stand_below_it_and_a_number_stands_once() -> None:
+    of_case = {
+        "case": "576x1024",
+        "speedup": 2.0,
+        "speedup_low": 1.8,
+        "speedup_high": 2.2,
+        "here": "2.00x (1.80 to 2.20)",
+    }
+    growth = {"claim": "rbm-growth", "says": "It grows."}
+    claims = claims_frame({}, of_case, growth, of_case | growth, {"machine": "hut", "says": "Of another machine."})
+    table = layout.lay_out_claims(shown_of(claims=claims), PAPER)
+    assert [*texts_of(table)] == ["A second core helps.", "576x1024", "It grows."]
+    here = table.frame["Here"].tolist()[1]
+    assert here.text == "2.00x (1.80 to 2.20)"
 
 
 def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:

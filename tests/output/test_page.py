@@ -76,7 +76,7 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_machines(2)
+    write_machines(2, cases=["576x1024", "1024x4096"])
     build_tables(Asked(smoke=False, machine="box-01", papers=["raina2009"], show=["all"]))
     text, html = Path("results/README.md").read_text("utf-8"), Path("results/tables.html").read_text("utf-8")
     links = re.findall(r"\]\((tables[/.][^)]+)\)", text)

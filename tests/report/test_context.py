@@ -11,7 +11,7 @@ from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables, load_shown
 from respeed.report.context import make_context
 from respeed.shown import Asked
-from tests.made import write_machines
+from tests.made import make_lines, write_lines, write_machines
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -38,12 +38,25 @@ def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is
 
 
 def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() -> None:
-    write_machines(12)
+    write_machines(12, cases=["576x1024", "1024x4096"])
     context = context_of("box-07")
     assert context["machines"] == []
     assert ("On box-07" in (text := json.dumps(context)), "box-08" in text) == (True, False)
     assert {figure["path"][-18:] for figure in context["papers"][0]["sections"][0]["figures"]} == {"box-07-speedup.svg"}
     (machines,) = context_of("box-07", ["this", "box-03"])["machines"]
-    ((_, ((_, label, values),)),) = machines["parts"][0]["groups"]
+    ((_, ((_, label, values), _)),) = machines["parts"][0]["groups"]
     assert (machines["parts"][0]["columns"], label) == (["box-07", "box-03"], "576x1024")
     assert [value["text"] for value in values] == ["0.500x", "fastest"]
+
+
+def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:
+    for name in ("amd-epyc-2c-c896", "intel-xeon-16c-h200-f9ab", "intel-xeon-16c-h200-0000"):
+        write_lines(*make_lines([0.1] * 2), machine=name)
+    context = context_of("amd-epyc-2c-c896")
+    assert context["papers"][0]["drawn"] == []
+    (facts,) = context.pop("facts")
+    assert facts["title"].startswith("amd-epyc-2c-c896: ")
+    text = json.dumps(context)
+    assert ("On epyc-2c" in text, "On amd-epyc" in text) == (True, False)
+    # Two would have the same short name.
+    assert "On intel-xeon-16c-h200-f9ab" in json.dumps(context_of(show=["all"]))

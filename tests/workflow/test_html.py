@@ -36,7 +36,7 @@ SCRIPT = """
 def test_a_browser_shows_the_page_of_all_tables_first_and_opens_it_and_figures_from_the_menu(measured: Project) -> None:
     (text, *places, has_graph), tables, figures = look(measured.folder / HTML, SCRIPT)
     # At tiny sizes no claim can be tested: the tables that they are about stand in one line.
-    for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not testable here"):
+    for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not tested here"):
         assert wanted in text
     assert (places, has_graph) == ([0, True, True], False)
     lines = (measured.folder / "results/smoke/tables/raina2009/rbm.csv").read_text("utf-8").splitlines()

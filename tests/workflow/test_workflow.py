@@ -39,8 +39,8 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
     for name in ("cells.csv", "speedups.csv", "claims.csv", "../tables.html", *papers, "../README.md"):
         assert (smoke / "tables" / name).stat().st_size > 0
     assert {path.suffix for path in (smoke / "figures/raina2009/rbm").iterdir()} == {".svg", ".pdf", ".png"}
-    assert [path.stem.rpartition("-")[2] for path in smoke.glob("figures/raina2009/matmul/*.svg")] == ["speedup"]
-    assert "Not measured: PyTorch, GPU (no CUDA device)" in (smoke / "tables/raina2009/rbm.md").read_text("utf-8")
+    assert not (smoke / "figures/raina2009/matmul").exists()  # the paper prints no number of it
+    assert "Not measured (no CUDA device): PyTorch, GPU" in (smoke / "tables/raina2009/rbm.md").read_text("utf-8")
     assert ",cannot-run,no CUDA device," in table(measured, "cells")
     # The one for a browser can be mailed.
     assert 1_000_000 < (measured.folder / "report/smoke.html").stat().st_size < 10_000_000

@@ -588,17 +588,8 @@ class Paper:
         return experiment in tables or any(claim.experiment == experiment for claim in self.claims.values())
 
     def has_figure(self, experiment: Experiment) -> bool:
-        """Return whether a table has a figure: if it is a ladder, or has several cases to compare with the same base.
-
-        These are the printed columns or, if the paper prints none, all cases of a table that runs on a CPU.
-        """
-        if experiment.ladder:
-            return True
-        columns = {column for table, column, _ in self.published if table == experiment.name}
-        if columns:
-            return len(columns) > 1
-        is_on_cpu = not {*experiment.architectures} <= {*DEVICE_ARCHITECTURES}
-        return len(experiment.cases) > 1 and (bool(self.rows) or is_on_cpu)
+        """Return whether a table has a figure: if the paper prints numbers of several of its columns."""
+        return len({column for table, column, _ in self.published if table == experiment.name}) > 1
 
     @property
     def first_drawn(self) -> Experiment:

@@ -1,14 +1,16 @@
 """Figures, drawn from the tidy tables. Times and intervals are estimated in `respeed.analysis`."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from respeed.figures.charts import Outcome, chart_ladder, chart_speedup, draw_chart
+from respeed.figures.charts import chart_table, draw_chart
+from respeed.figures.forest import draw_forest
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_shown
-from respeed.output.layout import Shown
+from respeed.output.layout import Shown, answered_claims
 from respeed.paths import results_folder
 from respeed.shown import Asked
 
@@ -16,26 +18,25 @@ from respeed.shown import Asked
 def build_figures(asked: Asked) -> None:
     """Draw every figure into results/figures, each as .svg, .pdf and .png; remove those of other machines and papers.
 
-    The files are <paper>/<experiment>/<machine>-speedup, for the machines that are shown.
+    The files are <paper>/claims, and <paper>/<experiment>/<machine>-speedup for the machines that are shown.
     """
     folder = results_folder(asked.smoke) / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = set[Path]()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for path, figure in _figures(load_shown(asked)):
         save_figure(figure, folder / path)
-        drawn.add(folder / path)
-    for old in folder.rglob("*.*"):
-        if old.with_suffix("") not in drawn:
-            old.unlink()
 
 
 def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
     """Yield the path and the drawing of each figure."""
     stamp, cells = results.stamp, results.table("cells")
-    colors, machines = color_packages(cells), cells["machine"].unique()
+    colors = color_packages(cells)
     for paper in results.papers.values():
-        for name in machines:
-            for experiment in (one for one in paper.experiments.values() if paper.has_figure(one)):
-                outcome = Outcome(results, paper, experiment, name)
-                chart = chart_ladder(outcome) if experiment.ladder else chart_speedup(outcome, colors)
+        if len(claims := answered_claims(results, paper)):
+            yield Path(paper.name, "claims"), draw_forest(results, paper, claims)
+        for name in results.machines:
+            for experiment in paper.experiments.values():
+                if not results.has_figure(paper, experiment, name):
+                    continue
+                chart = chart_table(results, paper, experiment, name, colors)
                 yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)

@@ -1,12 +1,11 @@
 """Charts of rows and cases: a mark for each row in every case, joined by a line if the cases have an order.
 
-The chart of a table shows what each row does in a second, or how many times as fast as one base it is. The colour
-shows the package, or is grey for the paper; hollow marks and broken lines show one core; the shape of a mark shows the
-row.
+The chart of a table shows what each row does in a second, or how many times as fast as a row of the paper it is. The
+colour shows the package, or is grey for the paper; small marks and broken lines show one core; hollow, pale marks show
+numbers without an interval; the shape of a mark shows the row.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import cycle
 
 import numpy as np
@@ -18,19 +17,18 @@ from respeed.analysis.cells import PAPER, label_row, reference
 from respeed.analysis.columns import any_rows_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.figures.style import (
-    COLORS,
     LABEL_LETTERS,
     MARKERS,
     ONE_CORE,
-    QUIET,
     THEIR_MARKERS,
     THEIRS,
+    UNSURE,
     Colors,
     Look,
     finish,
     fold,
     look_of,
-    make_look,
+    mark_ticks,
     new_figure,
 )
 from respeed.model import Experiment, Names, Paper, number_bytes
@@ -40,13 +38,12 @@ from respeed.output.layout import Shown
 POINT = ["row", "case", "value", "low", "high"]
 # Letters that fit on one axis, for the names of all cases together.
 NAME_LETTERS = 64
-# An axis spans at least this factor, so that two of the numbers 1, 2, 5, 10, ... lie on it wherever it begins.
-LEAST_FACTOR = 6.0
+NOTE = "Bars: 95 % intervals. Hollow: no interval. Small: one core."
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
 # More names than these would lie far from the ends of their lines; the least way from name to name is a share of the
 # axis.
-MOST_AT_ENDS, LEAST_GAP = 12, 0.075
+MOST_AT_ENDS, LEAST_GAP = 12, 0.09
 # Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
 
@@ -65,7 +62,7 @@ class Chart:
     """The contents of a figure of rows and cases.
 
     `cases` are the labels of the horizontal axis, in order; `points` has the columns POINT. Lines join the points of a
-    row if `is_ordered`; a line at 1 is drawn if `has_base`. A chart without rows shows `why_empty`.
+    row if `is_ordered`; a line at 1 is drawn if `has_base`.
     """
 
     title: str
@@ -77,16 +74,11 @@ class Chart:
     points: pd.DataFrame
     is_ordered: bool = False
     has_base: bool = False
-    why_empty: str = "nothing measured yet"
 
 
 def draw_chart(chart: Chart, stamp: str) -> Figure:
     """Draw the rows of a chart along its cases, with bars for the intervals of numbers."""
     figure, axes = new_figure(chart.title, chart.note, stamp)
-    if not chart.rows:
-        axes.set_axis_off()
-        axes.text(0.5, 0.5, chart.why_empty, ha="center", va="center", color=QUIET, transform=axes.transAxes)
-        return figure
     is_long = any(len(row.label) > LABEL_LETTERS for row in chart.rows)
     has_key = is_long or not chart.is_ordered or len(chart.rows) > MOST_AT_ENDS
     for place, row in enumerate(chart.rows):
@@ -96,14 +88,18 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
         shift = 0.0 if chart.is_ordered else 0.8 * ((place + 0.5) / len(chart.rows) - 0.5)
         x = points["case"].map(chart.cases.index) + shift
         bars = [(points["value"] - points["low"]).fillna(0), (points["high"] - points["value"]).fillna(0)]
-        axes.errorbar(x, points["value"], bars, fmt="none", elinewidth=2.5, ecolor=look["color"])
-        axes.plot(x, points["value"], label=fold(row.label) if has_key else None, **look)
+        axes.errorbar(x, points["value"], bars, fmt="none", elinewidth=2.5, ecolor=look["color"], clip_on=False)
+        # The paper's numbers have no interval, and need none.
+        is_sure = points["low"].notna() | (look["color"] == THEIRS)
+        label = fold(row.label) if has_key else None
+        axes.plot(x, points["value"], label=label, clip_on=False, markevery=is_sure.tolist(), **look)
+        if not is_sure.all():
+            axes.plot(x[~is_sure], points["value"][~is_sure], clip_on=False, **look | UNSURE)
     if chart.has_base:
         axes.axhline(1.0, color=THEIRS, linewidth=0.9, zorder=1)
     numbers = np.append(chart.points[POINT[2:]].to_numpy(float), [1.0] * chart.has_base)
-    low, high = numbers[numbers > 0].min(), numbers[numbers > 0].max()
-    room = max((LEAST_FACTOR * low / high) ** 0.5, (high / low) ** 0.06)
-    axes.set(yscale="log", ylim=(low / room, high * room), xlim=(-0.6, len(chart.cases) - 0.4))
+    axes.set(yscale="log", xlim=(-0.6, len(chart.cases) - 0.4))
+    mark_ticks(axes.yaxis, numbers[numbers > 0])
     letters = NAME_LETTERS // len(chart.cases)
     leans = any(len(word) > letters for case in chart.cases for word in case.split())
     angle, side, letters = (30, "right", LABEL_LETTERS) if leans else (0, "center", letters)
@@ -120,130 +116,66 @@ def _name_ends(axes: Axes, chart: Chart) -> None:
     points = chart.points.assign(place=chart.points["case"].map(chart.cases.index)).sort_values("place", kind="stable")
     ends = points.drop_duplicates("row", keep="last").set_index("row")["value"].sort_values(kind="stable")
     low, high = np.log(axes.get_ylim())
-    heights = ((np.log(ends) - low) / (high - low)).to_numpy(copy=True)
-    for place in range(1, len(heights)):
-        heights[place] = max(heights[place], heights[place - 1] + LEAST_GAP)
-    heights[-1] = min(heights[-1], 1.0)
-    for place in reversed(range(len(heights) - 1)):
-        heights[place] = min(heights[place], heights[place + 1] - LEAST_GAP)
+    least = LEAST_GAP * np.arange(len(ends))
+    heights = np.maximum.accumulate((np.log(ends) - low) / (high - low) - least) + least
+    heights = np.minimum(heights, 1.0 - least[::-1])
     rows = {row.key: row for row in chart.rows}
     for key, height in zip(ends.index, heights, strict=True):
         row = rows[str(key)]
         axes.text(1.01, height, fold(row.label), va="center", color=row.look["color"], transform=axes.transAxes)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The results of one table on one machine."""
+def chart_table(shown: Shown, paper: Paper, experiment: Experiment, machine: str, colors: Colors) -> Chart:
+    """Return the chart of a table on a machine: GFLOP/s, if all rows do the same counted work; or else speedups.
 
-    results: Shown
-    paper: Paper
-    experiment: Experiment
-    machine: str
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Return the rows of a tidy table that belong to this experiment and machine."""
-        return self.results.table(name, machine=self.machine, paper=self.paper.name, experiment=self.experiment.name)
-
-    @property
-    def cases(self) -> Names:
-        """Return the names of the table's cases."""
-        return self.experiment.case_names()
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Return the table's cells, with a column `row`: the profile, and the algorithm if the table has several."""
-        cells = self.table("cells")
-        return cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if self.experiment.algorithms else ""))
-
-
-def chart_speedup(outcome: Outcome, colors: Colors) -> Chart:
-    """Return the chart of a table: GFLOP/s, if every row does the same work and all of it is counted; or else speedups.
-
-    Speedups are over one base for all rows. The base is the paper's fastest CPU row, or if no CPU row is printed, the
-    paper's fastest row. If the paper prints no number, the base is this machine's fastest CPU row, or if a claim of the
-    table has an `over_case`, as for cores or replicas, each row's own rate in that case.
+    Speedups are over one base for all rows: the paper's fastest CPU row, or if no CPU row is printed, its fastest row.
     """
-    cells, note = outcome.cells[outcome.cells["seconds"] > 0], ["Bars: 95 % intervals. Hollow: one core."]
-    work = work_of(outcome.results.table("cells", paper=outcome.paper.name, experiment=outcome.experiment.name))
-    theirs = printed_cells(outcome.paper, work)
+    cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
+    note = [NOTE, f"Grey: {reference(paper)}."]
+    work = work_of(cells)
+    cells = cells[(cells["machine"] == machine) & (cells["seconds"] > 0)]
+    cells = cells.assign(row=cells["profile"] + (" " + cells["algorithm"] if experiment.algorithms else ""))
+    theirs = printed_cells(paper, work)
     theirs["row"] = f"{PAPER} " + theirs["profile"]
-    if outcome.experiment.algorithms:
+    if experiment.algorithms:
         full = cells[cells["precision"] == FULL_PRECISION]
         cells = cells[cells["row"].isin(_fastest(full, ["algorithm", "is_cpu"]))]
         note.append("Of each algorithm the rows that are fastest in most cases.")
-    is_rate = bool(len(theirs) and not outcome.experiment.algorithms and work["flops"].notna().all())
-    if is_rate:
-        points, y_title = _rates(pd.concat([theirs, cells], ignore_index=True), work), "GFLOP/s"
-    else:
-        points, base = _over_own(outcome, cells) if theirs.empty else _over_theirs(theirs, cells)
-        y_title = f"times as fast as {base}"
-    if len(theirs):
-        note.append(f"Grey: {reference(outcome.paper)}.")
+    is_rate = not experiment.algorithms and bool(work["flops"].notna().all())
+    points, y_title = _rates(theirs, cells, work) if is_rate else _speedups(theirs, cells)
     if (count := theirs["row"].nunique()) > MOST_THEIRS:
         theirs = theirs[theirs["row"].isin(_fastest(theirs, ["year"]))]
         note.append(f"Of the paper's {count} rows the fastest of each year.")
     theirs = theirs.assign(label=theirs["label"] + ", " + theirs["year"].astype(str))
     rows = [
         Row(row.row, row.label, look_of(row, colors, marker))
-        for shown, markers in ((theirs, THEIR_MARKERS), (cells, MARKERS))
-        for row, marker in zip(any_rows_of(shown.drop_duplicates("row")), cycle(markers), strict=False)
+        for side, markers in ((theirs, THEIR_MARKERS), (cells, MARKERS))
+        for row, marker in zip(any_rows_of(side.drop_duplicates("row")), cycle(markers), strict=False)
     ]
     points = points[points["row"].isin([row.key for row in rows]) & (points["value"] > 0)]
-    cases, is_ordered = order_cases(outcome, work)
-    shown = [case for case in cases if case in set(points["case"])]
-    is_total = shown == [outcome.experiment.total_case]
-    words = outcome.experiment.column_words()
+    cases, is_ordered = order_cases(experiment, work)
+    words = experiment.column_words()
     return Chart(
-        title=f"{outcome.experiment.title} on {outcome.machine}",
+        title=f"{experiment.title} on {shown.aliases[machine]}",
         note=" ".join(note),
-        x_title=(outcome.experiment.total if is_total else outcome.experiment.axis) or "case",
+        x_title=experiment.axis or "case",
         y_title=y_title,
-        cases=tuple(words[case] for case in shown),
+        cases=tuple(words[case] for case in cases if case in set(points["case"])),
         rows=tuple(row for row in rows if row.key in set(points["row"])),
         points=points.assign(case=points["case"].map(words))[POINT],
         is_ordered=is_ordered,
         has_base=not is_rate,
-        why_empty="nothing to compare yet",
     )
 
 
-def chart_ladder(outcome: Outcome) -> Chart:
-    """Return the chart of how many times as fast as on one thread each case is on more threads, and of the ideal.
-
-    If rows of two libraries have the same number of threads, the faster row is shown.
-    """
-    cells = outcome.cells[outcome.cells["seconds"] > 0].sort_values(["threads", "seconds"], kind="stable")
-    cells = cells.drop_duplicates(["case", "threads"])
-    counts = sorted(set(cells["threads"]))
-    base = cells["case"].map(cells[cells["threads"] == 1].set_index("case")["seconds"])
-    ideal = pd.DataFrame({"row": "ideal", "threads": counts, "value": list(map(float, counts))})
-    points = pd.concat([_over(cells.assign(row=cells["case"]), base), ideal], ignore_index=True)
-    words = outcome.experiment.column_words()
-    looks = zip(words.items(), cycle(COLORS), cycle(MARKERS), strict=False)
-    rows = [Row(case, shown, make_look(color, marker)) for (case, shown), color, marker in looks]
-    has_curve = len(counts) > 1
-    return Chart(
-        title=f"{outcome.experiment.title} on {outcome.machine}",
-        note="Bars: 95 % intervals. Grey: the ideal. Each number is of processes of its own, a core a thread.",
-        x_title="threads",
-        y_title="times as fast as one thread",
-        cases=tuple(map(str, counts)) if has_curve else (),
-        rows=(*rows, Row("ideal", "ideal", make_look(THEIRS))) if has_curve else (),
-        points=points.assign(case=points["threads"].astype(str))[POINT][: len(points) * has_curve],
-        is_ordered=True,
-        why_empty="one core: no curve" if counts == [1] else "not measured yet",
-    )
-
-
-def order_cases(outcome: Outcome, work: pd.DataFrame) -> tuple[list[str], bool]:
+def order_cases(experiment: Experiment, work: pd.DataFrame) -> tuple[list[str], bool]:
     """Return the cases in the order of an axis, and whether lines may join them.
 
     The cases are ordered by their FLOP, or if some FLOP are not known, as in `work`; the total comes last. Lines may
     join cases of one workload with the same text parameters if all FLOP are known, each case has more than APART times
     the FLOP of the case before, and the table has no total.
     """
-    experiment, total = outcome.experiment, outcome.experiment.total_case
+    total = experiment.total_case
     flops = work[work["case"] != total].set_index("case")["flops"]
     if flops.isna().any():
         return [*flops.index, total], False
@@ -295,35 +227,18 @@ def _fastest(cells: pd.DataFrame, by: list[str]) -> set[str]:
     return set(best.groupby(by)["row"].agg(lambda rows: rows.value_counts().index[0]))
 
 
-def _rates(cells: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with their GFLOP/s and the intervals, by the FLOP of `work`."""
-    return _over(cells, cells["case"].map(work.set_index("case")["flops"]) / 1e9)
+def _rates(theirs: pd.DataFrame, cells: pd.DataFrame, work: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return all rows' GFLOP/s and their intervals, by the FLOP of `work`, and the title of their axis."""
+    every = pd.concat([theirs, cells], ignore_index=True)
+    return _over(every, every["case"].map(work.set_index("case")["flops"]) / 1e9), "GFLOP/s"
 
 
-def _over_theirs(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return all rows' speedups over the paper's fastest (CPU) row, taken as exact, and the name of that base."""
+def _speedups(theirs: pd.DataFrame, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return all rows' speedups over the paper's fastest (CPU) row, taken as exact, and the title of their axis."""
     has_cpu, every = bool(theirs["is_cpu"].any()), pd.concat([theirs, cells], ignore_index=True)
     base = theirs[theirs["is_cpu"] | (not has_cpu)].groupby("case")["seconds"].min()
-    return _over(every, every["case"].map(base)), f"the paper's fastest {'CPU ' * has_cpu}row"
-
-
-def _over_own(outcome: Outcome, cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return each cell's speedup over its base, and the name of the base.
-
-    The base is the machine's fastest CPU row, or if a claim of the table has an `over_case`, the same row in that case.
-    """
-    claims = (claim for claim in outcome.paper.claims.values() if claim.experiment == outcome.experiment.name)
-    words = outcome.experiment.column_words()  # tiny sizes do not have that case
-    first = next((claim.over_case for claim in claims if claim.over_case in words), "")
-    if not first:
-        names = dict(zip(["speedup", "speedup_low", "speedup_high"], POINT[2:], strict=True))
-        speedups = outcome.table("speedups").rename(columns=names)[["case", "algorithm", "profile", *names.values()]]
-        return cells.merge(speedups), "this machine's fastest CPU row"
-    # Rates are compared, since cases may process more and more, as with replicas.
-    pace = cells.assign(pace=cells["seconds"] / cells["amount"].fillna(1.0))
-    base = pace[pace["case"] == first].set_index("row")["pace"]
-    over = cells["row"].map(base) * cells["amount"].fillna(1.0)
-    return _over(cells, over), words[first]
+    title = f"times as fast as the paper's fastest {'CPU ' * has_cpu}row"
+    return _over(every, every["case"].map(base)), title
 
 
 def _over(cells: pd.DataFrame, base: pd.Series) -> pd.DataFrame:

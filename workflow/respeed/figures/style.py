@@ -11,13 +11,16 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import NullLocator
+from numpy.typing import NDArray
 
 from respeed.analysis.cells import PAPER
 from respeed.paths import replacing
@@ -27,9 +30,9 @@ from respeed.paths import replacing
 FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
 FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
-WIDTH, HEIGHT, LINE = 170 / 25.4, 2.7, 0.155
+WIDTH, HEIGHT, LINE = 170 / 25.4, 2.25, 0.155
 # Letters in a line of the note, the title, the key, and the title of the vertical axis.
-NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 28, 34
+NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 42, 30
 INK, QUIET, THEIRS = "#1b2838", "#5c6773", "#6e6e6e"
 STAMP_TEXT = "no measurement"
 # For packages, in their order; the lightness differs too, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
@@ -54,7 +57,6 @@ LOOK: dict[Any, Any] = {
     "grid.color": "#e4e7ea",
     "figure.titleweight": "bold",
     "legend.frameon": False,
-    "lines.markersize": 4.5,
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
@@ -62,9 +64,13 @@ LOOK: dict[Any, Any] = {
 Look = dict[str, Any]
 
 
-def make_look(color: str, marker: str = "", is_hollow: bool = False, line: str = "-") -> Look:
-    """Return the look of a row. Marks are hollow if `is_hollow`, and `line` is a line style of matplotlib."""
-    return {"color": color, "marker": marker, "markerfacecolor": "white" if is_hollow else color, "linestyle": line}
+# How the look of a number without an interval differs.
+UNSURE: Look = {"linestyle": "", "markerfacecolor": "white", "alpha": 0.6}
+
+
+def make_look(color: str, marker: str = "", line: str = "-", size: float = 4.5) -> Look:
+    """Return the look of a row; `line` is a line style of matplotlib, and `size` that of its marks in points."""
+    return {"color": color, "marker": marker, "linestyle": line, "markersize": size}
 
 
 def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
@@ -74,10 +80,11 @@ def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
 
 
 def look_of(row: Any, colors: Colors, marker: str = "") -> Look:
-    """Return a row's look: one core is hollow and broken, the paper grey, its accelerators have dash-dotted lines."""
+    """Return a row's look: one core is small and broken, the paper grey, its accelerators have dash-dotted lines."""
     is_one, is_theirs = row.architecture == ONE_CORE, row.machine == PAPER
     color = THEIRS if is_theirs else colors[row.package, row.is_cpu]
-    return make_look(color, marker, is_one, "--" if is_one else "-." if is_theirs and not row.is_cpu else "-")
+    line = "--" if is_one else "-." if is_theirs and not row.is_cpu else "-"
+    return make_look(color, marker, line, size=3.2 if is_one else 5.0)
 
 
 def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
@@ -100,16 +107,9 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
 
 
 def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
-    """Return the figure, tall enough for its key, with the key at its side, titles and plain numbers at its axes."""
+    """Return the figure, tall enough for its key, with the key at its side, and titles at its axes."""
     axes = figure.axes[0]
     axes.set(xlabel=x_title, ylabel=fold(y_title, UPRIGHT_LETTERS))
-    for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            low, high = axis.get_view_interval()
-            rounded = LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=12).tick_values(low, high)
-            ticks = [float(tick) for tick in rounded if low <= tick <= high]
-            axis.set_ticks(ticks, [f"{tick:,.12g}" for tick in ticks])
-            axis.set_minor_locator(NullLocator())
     _, labels = axes.get_legend_handles_labels()
     if labels:
         figure.legend(loc="outside right upper")
@@ -119,6 +119,18 @@ def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
     around = sum(text.count("\n") for text in (figure.get_suptitle(), figure.get_supxlabel(), names))
     figure.set_figheight(max(HEIGHT + 1.3 * LINE * around, LINE * lines + 1.0))
     return figure
+
+
+def mark_ticks(axis: Axis, numbers: NDArray[np.float64]) -> None:
+    """Let a logarithmic axis begin and end at ticks, such as 1, 2, 5 and 10, with all `numbers` between the two."""
+    low, high = numbers.min(), numbers.max()
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high) + 2)
+    rounded = np.outer(decades, (1, 2, 5) if high < 1000 * low else (1,)).ravel()
+    first, last = rounded[rounded <= low][-1], rounded[(rounded >= high) & (rounded > low)][0]
+    ticks = rounded[(first <= rounded) & (rounded <= last)]
+    axis.set_ticks(ticks, [f"{tick:,.12g}" for tick in ticks])
+    axis.set_minor_locator(NullLocator())
+    axis.set_view_interval(first, last, ignore=True)
 
 
 def fold(text: str, letters: int = LABEL_LETTERS) -> str:

@@ -3,6 +3,8 @@
 Sentences about results are made only here, by fixed rules.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +14,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from respeed.analysis.cells import PAPER, across_precisions, in_unit, label_row, reference, words_of_unit
-from respeed.analysis.claims import NOT_TESTABLE, count_results
+from respeed.analysis.claims import count_results
 from respeed.analysis.columns import any_rows_of as rows_of
 from respeed.analysis.columns import rows_of as typed_rows_of
 from respeed.analysis.controls import count_controls, say_failed
@@ -23,7 +25,7 @@ from respeed.analysis.rounds import CELL
 from respeed.analysis.speedups import CASE, Samples, published_text
 from respeed.analysis.tables import Cell
 from respeed.analysis.why import COMPARISONS
-from respeed.model import DEVICE_ARCHITECTURES, SECONDS, Experiment, Paper, Papers
+from respeed.model import SECONDS, Experiment, Paper, Papers
 from respeed.output.table import LINE, Table, spread, with_fields
 from respeed.paths import results_folder
 from respeed.protocol import SMOKE_STAMP
@@ -45,17 +47,19 @@ from respeed.text import (
 OUR_CPU = "CPU here"
 # A verdict of machines.csv.
 SAME = "indistinguishable"
-# If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
-NOTICED = 0.005
 # At most this many cells with unexpected times are named for each reason.
 NAMED = 4
 # A time is shown as measured as well, if it was longer than this many times that at the quiet probe.
 MUCH_LONGER = 1.2
+# If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
+NOTICED = 0.005
 DAY = 86400.0
 # How well a fact is known that no paper states and no code of its authors shows.
 DOUBTFUL = ("recalled", "inferred")
 # Where the peaks of a comparison of why.csv come from; those of the other comparisons are of both kinds.
 PEAKS, MIXED = {"theirs": "data sheets", "ours": "measured"}, "measured, data sheet"
+# A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
+MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # A function that writes a table in one format.
@@ -89,10 +93,27 @@ class Shown:
             frame = frame[frame[column] == value]
         return frame
 
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Return the short name of each machine, such as epyc-2c; if two would be the same, both names stay whole."""
+        short = {name: made[1] if (made := MADE_NAME.fullmatch(name)) else name for name in self.machines}
+        count = Counter(short.values())
+        return {name: alias if count[alias] == 1 else name for name, alias in short.items()}
+
+    def on(self, machine: object) -> str:
+        """Return " on " and a machine's short name; nothing for the paper, or if no other machine is shown."""
+        name = self.aliases.get(str(machine))
+        return f" on {name}" if name and len(self.machines) > 1 else ""
+
     def describe(self, machine: str) -> str:
-        """Return a machine's name and summary, such as "box: A CPU, 2 cores, one accelerator"."""
+        """Return a machine's short name and summary, such as "box: A CPU, 2 cores, one accelerator"."""
         summary = self.table("facts", machine=machine, part="summary")["value"]
-        return ": ".join([machine, *summary])
+        return ": ".join([self.aliases[machine], *summary])
+
+    def has_figure(self, paper: Paper, experiment: Experiment, machine: str) -> bool:
+        """Return whether a table has a figure of a machine: several of its cases were measured there."""
+        cells = self.table("cells", machine=machine, paper=paper.name, experiment=experiment.name)
+        return paper.has_figure(experiment) and cells.loc[cells["seconds"] > 0, "case"].nunique() > 1
 
 
 # The paper's table, with ours below.
@@ -131,29 +152,27 @@ def lay_out_published(shown: Shown, paper: Paper, experiment: Experiment) -> Tab
     there = there.assign(column=there["case"].map(words), value=pd.Series(values, there.index, dtype=object))
     frame = spread(there, list(words.values()))
     notes = [Value(f"{reason.rstrip('.')}.", mark=mark) for reason, mark in marks.items()]
-    others = [*_unmeasured(shown, missing), *_remarks(values, both)]
+    others = [*_unmeasured(shown, missing)]
+    if any(value.interval == NO_INTERVAL for value in values):
+        others.append("A number of ours without ± has no interval: too few clean rounds.")
+    others += _remarks(both)
     others += _unexpected(shown, cells, words) if paper.rows and not shown.smoke else []
     others += _beside_neighbours(shown, cells, words)
     others += _days(shown, paper, experiment)
     frame = frame.map(lambda value: replace(value, interval=value.interval.replace(NO_INTERVAL, "")))
-    label, caption = f"tab:{paper.name}-{experiment.name}", _caption(shown, paper, experiment)
+    label, caption = f"tab:{paper.name}-{experiment.name}", _caption(paper, experiment)
     return Table(experiment.title, caption, frame, (*notes, *map(Value, others)), label=label, has_cases=True)
 
 
-def _caption(shown: Shown, paper: Paper, experiment: Experiment) -> str:
-    """Return the caption of a table: the unit and work of its numbers, and who measured them."""
+def _caption(paper: Paper, experiment: Experiment) -> str:
+    """Return the caption of a table: the unit and work of its numbers, and what ± means."""
     unit, axis = words_of_unit(experiment), experiment.axis
     unit = unit.replace(SECONDS.name, "time", 1) if _is_free(paper, experiment) else unit
     better = ", larger is better" * bool(experiment.unit.counted)
-    prints = ", which prints no such table" * (not paper.prints(experiment.name))
-    source = f"{reference(paper)}{prints}; " * bool(paper.rows)
-    here = f"measured on {join_words([*shown.machines])}" if shown.machines else "not measured yet"
-    scaled = " The mean step is timed here, and scaled to all steps." * experiment.is_extrapolated
-    columns = f" Columns: {axis}." * bool(axis)
-    return (
-        f"{unit[0].upper()}{unit[1:]}{better}.{columns} {source or here[0].upper()}{here[not source :]}.{scaled} "
-        "± is a 95 % interval (of speedups, 97 %), the larger of its two sides."
-    )
+    cases = f" Cases: {axis}." * bool(axis)
+    silent = f" {reference(paper)} prints no such table." * bool(paper.rows and not paper.prints(experiment.name))
+    scaled = ", scaled from the mean step" * experiment.is_extrapolated
+    return f"{unit[0].upper()}{unit[1:]}{scaled}{better}.{cases}{silent} ±: 95 % intervals (of speedups, 97 %)."
 
 
 def _is_free(paper: Paper, experiment: Experiment) -> bool:
@@ -207,7 +226,7 @@ def _ours(paper: Paper, experiment: Experiment, cell: Any) -> Iterator[tuple[Any
 def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Yield, by case, the speedup of each machine's fastest row in fp32 over the paper's fastest row.
 
-    The speedup's interval is from our time alone. Then yield our row's time divided by the expected time.
+    The speedup's interval is from our time alone.
     """
     full = cells[(cells["seconds"] > 0) & (cells["precision"] == FULL_PRECISION)]
     best = full.loc[full.groupby(["machine", "case"], sort=False)["seconds"].idxmin()]
@@ -222,10 +241,6 @@ def _fastest(paper: Paper, experiment: Experiment, cells: pd.DataFrame) -> Itera
     labels = {label for _, label, _ in found}
     over = f"Fastest here over the paper's {labels.pop() if len(labels) == 1 else 'fastest row'}"
     yield from ((cell.machine, "ours speedup", over, "", FULL_PRECISION, cell.case, one, "") for cell, _, one in found)
-    label = "Fastest here over its least time"
-    for cell in rows_of(best[best["expected_seconds"] > 0]) if paper.rows and not experiment.original else ():
-        ratio = Value(f"{format_number(cell.seconds / cell.expected_seconds, 2)}x")
-        yield cell.machine, "ours", label, "", FULL_PRECISION, cell.case, ratio, ""
 
 
 def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
@@ -236,17 +251,16 @@ def _unmeasured(shown: Shown, missing: pd.DataFrame) -> Iterator[str]:
     lines = missing[missing["precision"].isin(["", FULL_PRECISION])].drop_duplicates(LINE)
     for machine, reason in lines[["machine", "reason"]].drop_duplicates().itertuples(index=False, name=None):
         mine = lines[(lines["machine"] == machine) & (lines["reason"] == reason)]
-        where = f" on {machine}" if len(shown.machines) > 1 else ""
-        what, why = ("yet", "") if reason == "not measured yet" else ("", f" ({reason.rstrip('.')})")
-        yield f"Not measured{f' {what}' if what else ''}{where}: {join_words([*mine['label']])}{why}."
+        why = "yet" if reason == "not measured yet" else f"({reason.rstrip('.')})"
+        yield f"Not measured {why}{shown.on(machine)}: {join_words([*mine['label']])}."
 
 
 def _days(shown: Shown, paper: Paper, experiment: Experiment) -> Iterator[str]:
     """Yield how long a day's work of the paper's GPU takes on every machine, for a table's total."""
     why = shown.table("why", paper=paper.name, experiment=experiment.name, case=experiment.total_case)
     for row in rows_of(why[why["comparison"].isin(["cpu over their gpu", "gpu over their gpu"])]):
-        where = f" on {row.machine}" if len(shown.machines) > 1 else ""
-        yield f"What the paper's GPU does in a day takes {in_words(DAY / row.speedup)} here ({row.row}{where})."
+        took = in_words(DAY / row.speedup)
+        yield f"What the paper's GPU does in a day takes {took} here ({row.row}{shown.on(row.machine)})."
 
 
 def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
@@ -256,9 +270,8 @@ def _beside_neighbours(shown: Shown, cells: pd.DataFrame, words: Mapping[str, st
         most = rows_of(mine.sort_values("over", ascending=False, kind="stable"))
         named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 3)}x)" for one in most]
         more = [f"{len(named) - NAMED} more (cells.csv)"] * (len(named) > NAMED)
-        where = f" on {machine}" if len(shown.machines) > 1 else ""
-        named_first = join_words(named[:NAMED] + more)
-        yield f"Neighbours on the host{where} made these take longer than shown, at the quiet probe: {named_first}."
+        first = join_words(named[:NAMED] + more)
+        yield f"Neighbours on the host{shown.on(machine)} made these take longer than the times shown: {first}."
 
 
 def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> Iterator[str]:
@@ -272,15 +285,13 @@ def _unexpected(shown: Shown, cells: pd.DataFrame, words: Mapping[str, str]) -> 
         farthest = mine.sort_values("over", ascending=not is_slow, kind="stable")
         named = [f"{one.label} at {words[one.case]} ({format_number(one.over, 2)}x)" for one in rows_of(farthest)]
         more = [f"{len(named) - NAMED} more (cells.csv)"] * (len(named) > NAMED)
-        where = f" on {machine}" if len(shown.machines) > 1 else ""
         what = f"More than {SLOW:g} times" if is_slow else "Less than"
-        yield f"{what} the least that FLOP and bytes need{where}: {join_words(named[:NAMED] + more)}; {why}."
+        where, named_first = shown.on(machine), join_words(named[:NAMED] + more)
+        yield f"{what} the least that FLOP and bytes need{where}: {named_first}; {why}."
 
 
-def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
+def _remarks(cells: pd.DataFrame) -> Iterator[str]:
     """Yield remarks on numbers that would otherwise look like mistakes."""
-    if any(value.interval == NO_INTERVAL for value in values):
-        yield "A number of ours without ± has no interval: too few clean rounds."
     over = ["machine", "case", "base_algorithm", "base_profile"]
     bases = cells[["machine", "case", "algorithm", "profile", "seconds"]].set_axis([*over, "base"], axis=1)
     rows = cells[~cells["is_cpu"]].merge(bases, on=over)
@@ -294,56 +305,62 @@ def _remarks(values: Sequence[Value], cells: pd.DataFrame) -> Iterator[str]:
 # Claims, and the finding: the result in one sentence.
 
 
+def answered_claims(shown: Shown, paper: Paper) -> pd.DataFrame:
+    """Return the rows of claims.csv that have an answer: every claim, and below it its cases, each number once."""
+    claims = shown.table("claims", paper=paper.name)
+    order = {name: place for place, name in enumerate(shown.machines)}
+    claims = claims[claims["here"] != ""].sort_values("machine", key=lambda names: names.map(order), kind="stable")
+    # A claim about growth has the cases of another claim; of a claim with one measured case, both rows have its number.
+    again = claims.duplicated(["machine", "profile", "base_profile", "speedup"])
+    return claims[~again | (claims["case"] == "")]
+
+
+def name_claim(paper: Paper, row: Any) -> str:
+    """Return the name of a row of claims.csv for people: what the claim says, or the heading of one of its cases."""
+    if not row.case:
+        return str(row.says)
+    return paper.experiments[paper.claims[row.claim].experiment].column_words()[row.case]
+
+
 def lay_out_claims(shown: Shown, paper: Paper) -> Table:
-    """Return a table with a line for each claim that a machine can test, and a note on the claims that it cannot."""
-    claims = shown.table("claims", paper=paper.name, case="")
-    order = claims["machine"].map({name: place for place, name in enumerate(shown.machines)})
-    claims = claims.assign(place=order, is_open=claims["here"] == "").sort_values(["place", "is_open"], kind="stable")
-    tested, cells = claims[claims["verdict"] != NOT_TESTABLE], shown.table("cells", paper=paper.name)
-    # In some tables, a profile's label ends with an algorithm: the shortest one has none.
-    by_length = cells.assign(length=cells["label"].str.len()).sort_values("length", kind="stable")
-    named = by_length.drop_duplicates(["machine", "profile"])
-    labels = {(row.machine, row.profile): row.label for row in rows_of(named)}
-    rows = list(rows_of(tested))
-    lines = tested.assign(group=tested["machine"].map(shown.describe), look="claim", label=tested["says"])
+    """Return a table with a line for each claim that was tested and for its cases, and a note on the other claims."""
+    claims = answered_claims(shown, paper)
+    rows = list(rows_of(claims))
+    looks = ["case" if row.case else "claim" for row in rows]
+    names = [name_claim(paper, row) for row in rows]
+    lines = claims.assign(group=claims["machine"].map(shown.describe), look=looks, label=names)
     fields = {
         "Published": [Value(row.published or NOTHING, kind="words") for row in rows],
-        "Here": [Value(row.here or NOTHING, _say_rows(row, labels), kind="words") for row in rows],
+        "Here": [_say_here(row) for row in rows],
         "Verdict": [Value(row.verdict, _say_why(row), kind="verdict") for row in rows],
     }
-    notes = tuple(_untested(shown, paper, claims[claims["verdict"] == NOT_TESTABLE]))
+    every = shown.table("claims", paper=paper.name, case="")
+    notes = tuple(_untested(shown, paper, every[every["here"] == ""]))
     return Table(f"Claims of {reference(paper)}", "", with_fields(lines, fields), notes, head="Claim")
+
+
+def _say_here(row: Any) -> Value:
+    """Return our number of a row of claims.csv, with the profiles of our rows if it is of the claim as a whole."""
+    profiles = "" if row.case else " over ".join(dict.fromkeys([row.profile, row.base_profile]))
+    return Value(row.here, profiles, kind="words")
 
 
 def _say_why(row: Any) -> str:
     return "; ".join(filter(None, [row.reason, row.doubt]))
 
 
-def _say_rows(row: Any, labels: Mapping[tuple[str, str], str]) -> str:
-    """Return the labels of our rows behind a claim's number: "ROW over BASE", or one label alone."""
-    sides = [
-        " or ".join(labels.get((row.machine, name), name) for name in names.split(" or "))
-        for names in dict.fromkeys([row.profile, row.base_profile])
-        if names
-    ]
-    return " over ".join(sides)
-
-
 def _untested(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Iterator[Value]:
-    """Yield a note for each machine: the tables whose claims it cannot test, why not, and how to test the claims."""
-    about = paper.claims
-    tables = {name: paper.experiments[one.experiment].title for name, one in about.items() if one.experiment}
-    claims = claims.assign(table=[tables.get(name, f"their {about[name].mean} mean") for name in claims["claim"]])
+    """Yield a note for each machine: the tables whose claims have no answer, and why not."""
+    tables = {name: paper.experiments[claim.experiment].title if claim.experiment else f"their {claim.mean} mean"
+              for name, claim in paper.claims.items()}  # fmt: skip
+    claims = claims.assign(table=claims["claim"].map(tables))
     for machine, mine in claims.drop_duplicates(["machine", "reason", "table"]).groupby("machine", sort=False):
-        where = f"on {machine}" if len(shown.machines) > 1 else "here"
         titles: dict[str, list[str]] = {}
         for row in rows_of(mine):
             title = f"{row.table} ({row.published})".removesuffix(" ()")
             titles.setdefault(row.reason, []).append(title)
         reasons = "; ".join(f"{join_words(tables)}: {reason}" for reason, tables in titles.items())
-        kinds = {paper.rows[row].beside[0] for it in mine["claim"] if (row := about[it].row)} & {*DEVICE_ARCHITECTURES}
-        how = f" To test them: ./run respeed measure, on a machine with a {min(kinds).upper()}." if kinds else ""
-        yield Value(f"Not testable {where}: {reasons}.{how}")
+        yield Value(f"Not tested{shown.on(machine) or ' here'}: {reasons}.")
 
 
 def find(shown: Shown, paper: Paper, machine: str) -> str:
@@ -355,7 +372,7 @@ def find(shown: Shown, paper: Paper, machine: str) -> str:
     title, ours = paper.experiments[str(found["experiment"].iat[0])].title, format_span(found["speedup"], 2)
     if found["comparison"].iat[0] == "ours":
         than = f"its CPU; the paper's, {format_span(theirs['speedup'], 2)} times" if len(theirs) else "its CPU"
-        return f"{title}: the GPU of {machine} is {ours} times as fast as {than}"
+        return f"{title}: the GPU of {shown.aliases[machine]} is {ours} times as fast as {than}"
     cpu, verb = _cores(shown, machine, found)
     if base == OUR_CPU:
         return f"{title}: {side} is {ours} times as fast as {cpu}"
@@ -377,7 +394,7 @@ def _answer(shown: Shown, experiment: Experiment, rows: Sequence[Any]) -> Table:
     """Return the table of rows of `_compare_first`: the paper's seconds, then each machine's, and the speedups."""
     words, lines = experiment.column_words(), []
     for row in rows:
-        case, of_machine = words[row.case], f"On {row.machine}" if len(shown.machines) > 1 else ""
+        case, of_machine = words[row.case], shown.on(row.machine).strip().capitalize()
         for side, seconds in ((row.base_side, row.base_seconds), (row.side, row.seconds)):
             if experiment.unit == SECONDS:
                 # The paper's seconds stand once, whatever they are compared with.
@@ -458,9 +475,10 @@ def _cores(shown: Shown, machine: str, found: pd.DataFrame) -> tuple[str, str]:
     """Return the cores that the CPU rows in `found` used, and a verb: ("2 cores of laptop", "are")."""
     cells = shown.table("cells", machine=machine)
     ran = found.merge(cells, left_on=[*CASE, "row"], right_on=[*CASE, "label"])["threads"].dropna().unique()
+    name = shown.aliases[machine]
     if len(ran) != 1:
-        return f"the CPU of {machine}", "is"
-    return (f"one core of {machine}", "is") if ran[0] == 1 else (f"{ran[0]} cores of {machine}", "are")
+        return f"the CPU of {name}", "is"
+    return (f"one core of {name}", "is") if ran[0] == 1 else (f"{ran[0]} cores of {name}", "are")
 
 
 # Why, comparisons of machines, and cost.
@@ -477,7 +495,7 @@ def lay_out_why(shown: Shown, paper: Paper, experiment: Experiment) -> Table | N
     ours = [_main_comparison(why[why["machine"] == name], "gpu over their gpu") for name in shown.machines]
     why = pd.concat([why[why["machine"] == PAPER], *ours])
     rows = list(rows_of(why))
-    sides = [" over ".join(COMPARISONS[row.comparison]).replace("here", f"of {row.machine}") for row in rows]
+    sides = [f"{' over '.join(COMPARISONS[row.comparison])}{shown.on(row.machine)}" for row in rows]
     sides = [f"{side[0].upper()}{side[1:]}" for side in sides]
     looks = ["theirs" if row.machine == PAPER else "ours" for row in rows]
     lines = why.assign(group=sides, look=looks, label=why["case"].map(experiment.column_words()))
@@ -550,8 +568,9 @@ def _by_machine(shown: Shown, found: pd.DataFrame, values: Sequence[Value], titl
         for case, words in experiment.column_words().items()
     ]  # fmt: skip
     ours = pd.Series(list(values), found.index, dtype=object)
-    rows = found[CASE].assign(column=found["machine"], value=ours).merge(pd.DataFrame(places), on=CASE)
-    return Table(title, caption, spread(rows, shown.machines))
+    columns = found["machine"].map(shown.aliases)
+    rows = found[CASE].assign(column=columns, value=ours).merge(pd.DataFrame(places), on=CASE)
+    return Table(title, caption, spread(rows, [*shown.aliases.values()]))
 
 
 # Facts.
@@ -564,7 +583,8 @@ def lay_out_machine(shown: Shown, machine: str) -> Table:
     lines = facts.assign(group=facts["part"].str.capitalize(), look="ours", label=facts["fact"])
     frame = with_fields(lines, {"Value": [Value(text, kind="words") for text in facts["value"]]})
     caption = "Records that differ in hardware are never pooled. Other facts have all values that occurred."
-    return Table(shown.describe(machine), caption, frame, head="Fact")
+    title = shown.describe(machine).replace(shown.aliases[machine], machine, 1)
+    return Table(title, caption, frame, head="Fact")
 
 
 def lay_out_protocol(paper: Paper, *, only_doubtful: bool = False) -> Table:
@@ -604,7 +624,7 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         has_controls = known and is_first and not shown.smoke
         controls = count_controls(typed_rows_of(cells[cells["machine"] == name], Cell), samples) if has_controls else ""
         texts = [known, controls, _say_neighbours(cells[cells["machine"] == name])]
-        precision += [f"{name}: {' '.join(filter(None, texts))}"] * bool(known)
+        precision += [f"{shown.aliases[name]}: {' '.join(filter(None, texts))}"] * bool(known)
     return {
         "name": paper.name,
         "findings": [finding for name in shown.machines if (finding := find(shown, paper, name))],
@@ -613,6 +633,8 @@ def front(shown: Shown, paper: Paper, write: Write) -> dict[str, Any]:
         "links": [(text, quote(address, safe=":/")) for text, address in paper.links.items()],
         "claim": paper.claim,
         "claims": write(claims) if len(claims.frame) or claims.notes else "",
+        "forest": [_picture(shown, paper, "claims", f"Claims of {reference(paper)}")] * bool(len(claims.frame)),
+        "drawn": next(filter(None, (_pictures(shown, paper, table) for table in paper.experiments.values())), []),
         "answers": list(map(write, lay_out_answers(shown, paper))),
         "why": explain_largest(shown, paper),
         "precision": precision,
@@ -635,19 +657,25 @@ def _say_neighbours(cells: pd.DataFrame) -> str:
 
 def section(shown: Shown, paper: Paper, experiment: Experiment, write: Write) -> dict[str, Any]:
     """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
-    cells = shown.table("cells", paper=paper.name, experiment=experiment.name)
     tables = lay_out_published(shown, paper, experiment), lay_out_why(shown, paper, experiment)
-    folder = results_folder(shown.smoke) / "figures" / paper.name / experiment.name
     return {
         "title": experiment.title,
         "caveats": list(experiment.caveats),
         "tables": [write(table) for table in tables if table and len(table.frame)],
-        "figures": [
-            {
-                "path": str(folder / f"{name}-speedup.svg"),
-                "alt": f"Chart: {experiment.title} on {name}, by case. Its numbers are in the tables.",
-            }
-            for name in shown.machines
-            if paper.has_figure(experiment) and (cells.loc[cells["machine"] == name, "seconds"] > 0).any()
-        ],
+        "figures": _pictures(shown, paper, experiment),
     }
+
+
+def _pictures(shown: Shown, paper: Paper, experiment: Experiment) -> list[dict[str, str]]:
+    """Return the figures of a table, one for each machine of which it says something."""
+    return [
+        _picture(shown, paper, f"{experiment.name}/{name}-speedup", f"{experiment.title} on {shown.aliases[name]}")
+        for name in shown.machines
+        if shown.has_figure(paper, experiment, name)
+    ]
+
+
+def _picture(shown: Shown, paper: Paper, name: str, what: str) -> dict[str, str]:
+    """Return the path of a figure, and the text for people who do not see it."""
+    path = results_folder(shown.smoke) / "figures" / paper.name / f"{name}.svg"
+    return {"path": str(path), "alt": f"Chart: {what}, by case. Its numbers are in the tables."}

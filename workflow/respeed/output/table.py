@@ -21,8 +21,10 @@ from respeed.text import Value, printable
 
 # The key of a line of a table: the heading above it, its look (for a style: theirs, ours, speedup), and its label.
 LINE = ["group", "look", "label"]
-# More columns of numbers than this are hard to read side by side.
+# More cases than this are hard to read side by side.
 AT_MOST = 4
+# A table that is turned has short labels, and so more columns.
+MOST_TURNED = 8
 # Lines of a table that fit a page of LaTeX, with its caption and notes.
 MOST_LINES = 40
 # For T1 fonts, in which all other special characters of ASCII print as they are.
@@ -68,7 +70,7 @@ class Table:
         """Return the frame, cut into parts that fit the width of a page.
 
         With more than AT_MOST cases, each group of lines becomes a table of its own, transposed: a line for each case,
-        a column for each label. Such a table is cut into as few parts of at most AT_MOST columns as possible.
+        a column for each label. Such a table is cut into as few parts of at most MOST_TURNED columns as possible.
         """
         if not self.has_cases or self.frame.shape[1] <= AT_MOST:
             return [self.frame]
@@ -76,7 +78,7 @@ class Table:
         cuts = [
             group.iloc[:, columns]
             for group in groups
-            for columns in np.array_split(np.arange(group.shape[1]), -(-group.shape[1] // AT_MOST))
+            for columns in np.array_split(np.arange(group.shape[1]), -(-group.shape[1] // MOST_TURNED))
         ]
         # A case without a field in any of the columns gets no line there.
         return [cut[cut.map(lambda value: value.text != "").any(axis=1)] for cut in cuts]
@@ -179,12 +181,12 @@ def to_latex(table: Table, stamp: str = "") -> str:
         width = part.shape[1]
         rows = [_latex_row(label, values, width) for label, values in _lines_of(part)]
         names = " & ".join(map(escape_latex, (table.head, *part)))
-        field = rf">{{\raggedleft\arraybackslash}}p{{{0.56 / width:.3f}\linewidth}}"
-        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.3\linewidth}}*{{{width}}}{{{field}}}@{{}}"
+        field = rf">{{\raggedleft\arraybackslash}}p{{{0.7 / width:.3f}\linewidth}}"
+        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.2\linewidth}}*{{{width}}}{{{field}}}@{{}}"
         for first in range(0, len(rows), MOST_LINES):
             body = "".join(rows[first : first + MOST_LINES])
             floats.append(
-                f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\n\\begin{{tabular}}{{{columns}}}\n"
+                f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n\\begin{{tabular}}{{{columns}}}\n"
                 f"\\toprule\n{names} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
             )
             caption = f"{title} (continued)"

@@ -1,0 +1,97 @@
+"""The forest plot of a paper's claims: in each line our number with its interval, the paper's, and the verdict."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import blended_transform_factory
+
+from respeed.analysis.claims import ANOTHER_SHAPE, LARGER, NOT_FAIR, REPRODUCED, SMALLER, WEAKLY
+from respeed.analysis.columns import rows_of
+from respeed.analysis.tables import ClaimRow
+from respeed.figures.style import INK, LINE, QUIET, UNSURE, fold, make_look, mark_ticks, new_figure
+from respeed.model import Paper
+from respeed.output.layout import Shown, name_claim
+from respeed.text import NO_INTERVAL, NOTHING, format_number, format_span
+
+# The colours of verdicts, as in report/table.typ; all others are grey.
+VERDICTS = {REPRODUCED: "#1b6e3c", LARGER: "#0b5394"} | dict.fromkeys(
+    (WEAKLY, SMALLER, ANOTHER_SHAPE, NOT_FAIR), "#8a4b00"
+)
+# Where columns begin, in shares of the figure's width: the labels of claims and of cases, our numbers and the verdicts.
+CLAIM = 0.01
+CASE = 0.03
+OURS = 0.585
+VERDICT = 0.82
+# Where the paper's numbers end, and where the axis begins and ends.
+THEIRS_END = 0.79
+AXIS = (0.28, 0.56)
+# Letters in a line of a label that stands above its number, and beside it.
+WIDE = 100
+NARROW = 40
+# Inches above the first line, and below the last one without the note; lines between two machines.
+ABOVE = 0.25
+BELOW = 0.3
+BETWEEN = 0.4
+# Behind texts that lie over the lines of the grid.
+BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+NOTE = "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval."
+DOUBT_NOTE = "*: in doubt; the page of claims case by case says why."
+
+
+def draw_forest(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Figure:
+    """Draw the rows of claims.csv in `claims`, under the name of each machine: a line for each number and verdict."""
+    figure, axes = new_figure("", f"{NOTE} {DOUBT_NOTE}" if (claims["doubt"] != "").any() else NOTE, shown.stamp)
+    figure.set_layout_engine("none")
+    heads = {CLAIM: "claim", OURS: "here, low to high", THEIRS_END: "paper", VERDICT: "verdict"}
+    for place, text in heads.items():
+        _write(axes, place, -0.5, text, color=QUIET, ha="right" if place == THEIRS_END else "left")
+    lines, machine = 0.0, ""
+    for row in rows_of(claims, ClaimRow):
+        if row.machine != machine:
+            lines += BETWEEN * bool(machine)
+            machine, name = row.machine, fold(shown.describe(row.machine), WIDE)
+            height = 1 + name.count("\n")
+            _write(axes, CLAIM, lines + height / 2, name, weight="bold", bbox=BEHIND)
+            lines += height
+        lines += _draw_row(axes, lines, row, name_claim(paper, row))
+    numbers = claims[["published_low", "published_high", "speedup", "speedup_low", "speedup_high"]].to_numpy(float)
+    axes.set(xscale="log", ylim=(lines, 0), yticks=[])
+    mark_ticks(axes.xaxis, numbers[numbers > 0])
+    below = BELOW + LINE * (1 + figure.get_supxlabel().count("\n"))
+    figure.set_figheight(ABOVE + LINE * lines + below)
+    share = 1 / figure.get_figheight()
+    axes.set_position((AXIS[0], below * share, AXIS[1] - AXIS[0], LINE * lines * share))
+    return figure
+
+
+def _draw_row(axes: Axes, top: float, row: ClaimRow, name: str) -> float:
+    """Draw a row of claims.csv below `top`, and return its height in lines of text."""
+    label = fold(name, WIDE)
+    # A long label has lines of its own, over the lines of the grid.
+    above = 1 + label.count("\n") if not row.speedup or len(label) > NARROW else 0
+    height = above + bool(row.speedup)
+    middle, color = top + height - 0.5, VERDICTS.get(row.verdict, QUIET)
+    weight = "normal" if row.case else "bold"
+    _write(axes, VERDICT, middle, row.verdict + "*" * bool(row.doubt), color=color, weight=weight)
+    _write(axes, CASE if row.case else CLAIM, top + above / 2 if above else middle, label, bbox=BEHIND)
+    if not row.speedup:
+        return height
+    interval = (
+        f"({format_span([row.speedup_low, row.speedup_high])})" if row.speedup_low and row.speedup_high else NO_INTERVAL
+    )
+    _write(axes, OURS, middle, f"{format_number(row.speedup)} {interval}", color=color)
+    _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
+    ends = [row.speedup_low or row.speedup, row.speedup_high or row.speedup]
+    axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
+    axes.plot(row.speedup, middle, **make_look(color, "o", size=4.0) | ({} if row.speedup_low else UNSURE))
+    if row.published_low:
+        axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6)
+    return height
+
+
+def _write(axes: Axes, place: float, line: float, text: str, **look: Any) -> None:
+    """Write a text at a share of the figure's width, and at a line of the axis."""
+    transform = blended_transform_factory(axes.figure.transFigure, axes.transData)
+    axes.text(place, line, text, va="center", transform=transform, **look)
