@@ -4,19 +4,19 @@ import math
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import torch
 from numpy.random import Generator
+from torch import nn
+from torch.nn.functional import cross_entropy
 
 from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads._net_check import NetCheck, watch
+from respeed.workloads._nets import Counts, count, image_of, make_net
 from respeed.workloads.arrays import Drawn, softmax_error, symmetric
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from respeed.workloads._nets import Counts
 
 # How many mini-batches steps that learn cycle through: with only one, there would soon be nothing to learn.
 BATCHES = 4
@@ -57,7 +57,7 @@ class _Net(Workload):
     # The rank of this replica, if there are several: each has mini-batches of its own.
     rank = 0
 
-    def make(self) -> "nn.Module":
+    def make(self) -> nn.Module:
         """Return the net on torch's device "meta": shapes without numbers."""
         raise NotImplementedError
 
@@ -67,12 +67,12 @@ class _Net(Workload):
         raise NotImplementedError
 
     @cached_property
-    def net(self) -> "nn.Module":
+    def net(self) -> nn.Module:
         """Return the net without numbers. It is made once: callers only read it."""
         return self.make()
 
     @property
-    def counts(self) -> "Counts":
+    def counts(self) -> Counts:
         """Return the counts of the net, for one example."""
         return _count(replace(self, batch=1))
 
@@ -117,11 +117,6 @@ class _Net(Workload):
         channel by channel if a convolution has fewer channels than oneDNN takes at a time, and for strict fp32 and
         fp64 on GPUs, where cuDNN's algorithms are made for this layout.
         """
-        import torch
-        from torch import nn
-
-        from respeed.workloads._net_check import watch
-
         widths = [layer.out_channels for layer in self.net.modules() if isinstance(layer, nn.Conv2d)]
         by_pixel = min(widths, default=0) >= CHANNELS and (row.in_pieces or torch.backends.cudnn.allow_tf32)
         a.net = deepcopy(self.net)
@@ -153,8 +148,6 @@ class _Net(Workload):
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from the next mini-batch; a net that does not learn computes the gradients of its single one."""
-        import torch
-
         self._forget(a)
         if self.learns and row.in_pieces:
             a.image = a.images[int(a.turn)]
@@ -167,9 +160,6 @@ class _Net(Workload):
 
     def _differentiate(self, a: Arrays) -> None:
         """Compute the loss and its gradients; without learning, the gradients from `error`, the one at the scores."""
-        import torch
-        from torch.nn.functional import cross_entropy
-
         with torch.enable_grad():
             images = a.image.detach().requires_grad_(self.images_too)
             scores = a.model(images)
@@ -189,8 +179,6 @@ class _Net(Workload):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare some examples of each layer of a step with float64 (`_net_check`)."""
-        from respeed.workloads._net_check import NetCheck
-
         check = NetCheck(self.net, given, seen.net, seen.calls, self.learning_rate if self.learns else 0.0)
         turn = 0
         if self.learns:
@@ -235,10 +223,8 @@ class _Net(Workload):
 
 
 @cache
-def _count(net: _Net) -> "Counts":
+def _count(net: _Net) -> Counts:
     """Return a net's counts, which take a second: they are made once, for mini-batches of all sizes."""
-    from respeed.workloads._nets import count
-
     return count(net.net, net.example[0])
 
 
@@ -289,17 +275,13 @@ class Convnet(_Net):
 
     precisions = ("fp32", "tf32", "fp64")
 
-    def make(self) -> "nn.Module":
+    def make(self) -> nn.Module:
         """Return the net `network`, with `width` times the published channels."""
-        from respeed.workloads._nets import make_net
-
         return make_net(self.network, self.width, self.side, self.classes)
 
     @property
     def example(self) -> Example:
         """Return the shape of an image, and the lower and upper bound of its pixels' values."""
-        from respeed.workloads._nets import image_of
-
         channels, low, high = image_of(self.network)
         return (channels, self.side, self.side), low, high
 

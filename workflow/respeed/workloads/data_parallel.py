@@ -4,17 +4,17 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads._nets import Tanh
 from respeed.workloads._replicas import Replicas, of_all
 from respeed.workloads.convnet import BATCHES, Convnet, Example, _Net
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 @workload
@@ -101,9 +101,6 @@ class _Part(_Net):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Build the net as `_Net` does; among several replicas, wrap it in `DistributedDataParallel`."""
-        from torch import distributed
-        from torch.nn.parallel import DistributedDataParallel
-
         super().prepare_torch(a, row)
         if distributed.is_initialized():
             a.model = DistributedDataParallel(a.net)
@@ -123,11 +120,7 @@ class _Layers(_Part):
     visible: int
     hidden: int
 
-    def make(self) -> "nn.Module":
-        from torch import nn
-
-        from respeed.workloads._nets import Tanh
-
+    def make(self) -> nn.Module:
         hidden = nn.Linear(self.visible, self.hidden)
         return nn.Sequential(hidden, Tanh(), nn.Linear(self.hidden, self.classes)).to("meta")
 
