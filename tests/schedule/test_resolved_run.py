@@ -365,7 +365,7 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
 
 
 def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    jobs, event = FailedJobs(), SimpleNamespace(value="job_error")
+    jobs, event = FailedJobs(snakemake()), SimpleNamespace(value="job_error")
     for facts in (
         {"event": event, "rule_msg": "it ended"}, {"event": event, "rule_msg": "it ended"}, {"event": event},
         {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
@@ -373,3 +373,15 @@ def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.
         jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
     file = "(slurm: in workflow/machines/box.yaml)"
     assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [("invalid partition", 0), ("Socket timed out on send/recv", 5), ("Unable to contact slurm controller", 5)],
+)
+def test_what_slurm_refuses_is_submitted_once_and_again_if_slurm_was_out_of_reach(words: str, times: int) -> None:
+    rule = SimpleNamespace(restart_times=5)
+    facts = {"event": SimpleNamespace(value="job_error"), "output": ["logs/box/asked"], "log": [], "rule_name": "it"}
+    facts["rule_msg"] = f"SLURM sbatch failed. The error message was 'sbatch: error:\n{words}'.\n"
+    FailedJobs(snakemake(get_rule={"it": rule}.get)).emit(logging.makeLogRecord(facts))
+    assert rule.restart_times == times

@@ -19,7 +19,16 @@ PLUGIN = "snakemake_executor_plugin_slurm"
 REASON = cluster.missing() or (None if importlib.util.find_spec(PLUGIN) else f"no {PLUGIN} (extra: slurm)")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
-ASK = ("--profile", "profiles/slurm", "--cores", "1", "--config", "preset=smoke", "papers=raina2009", "experiments=matmul")
+ASK = (
+    "--profile",
+    "profiles/slurm",
+    "--cores",
+    "1",
+    "--config",
+    "preset=smoke",
+    "papers=raina2009",
+    "experiments=matmul",
+)
 WHOLE = "runtime: 10, slurm_extra: --exclusive"
 OLD = f"profiles: [openblas-all]\nslurm: {{slurm_partition: cpu, constraint: old, {WHOLE}}}\n"
 GPU = f'profiles: [torch-1, gpu]\nslurm: {{slurm_partition: gpu, gres: "gpu:h200:1", {WHOLE}}}\n'

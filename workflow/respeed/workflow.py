@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import logging
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
+# The plugin's words where Slurm refused a job, unless it was only out of reach.
+REFUSED = re.compile(r"sbatch failed(?!.*(timed out|unable to contact))", re.DOTALL | re.IGNORECASE)
 LOGGER = "snakemake.logging"
 # The event of the line that says how many jobs begin.
 STARTED = "job_started"
@@ -113,7 +116,7 @@ def start(run: Run, snakemake: "Workflow") -> None:
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
-        logging.getLogger(LOGGER).addHandler(FailedJobs())
+        logging.getLogger(LOGGER).addHandler(FailedJobs(snakemake))
 
 
 def check_executor(run: Run, snakemake: "Workflow") -> None:
@@ -213,11 +216,12 @@ class FailedJobs(logging.Handler):
     """Prints why a job of Slurm failed: Slurm's words, and the last line of the job's own log.
 
     Snakemake's own message, of twenty lines a job, goes to Snakemake's log. A message is printed once, however often
-    the job is tried.
+    the job is tried. What Slurm refuses is not submitted again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, snakemake: "Workflow") -> None:
         super().__init__()
+        self._snakemake = snakemake
         self._printed = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -229,6 +233,8 @@ class FailedJobs(logging.Handler):
             if text not in self._printed:
                 print(text, file=sys.stderr, flush=True)
             self._printed.add(text)
+            if REFUSED.search(facts["rule_msg"]):
+                self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> str:

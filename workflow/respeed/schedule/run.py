@@ -28,8 +28,8 @@ from respeed.shown import machines_shown, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
-# The plugin then asks for no number of CPUs, where it would ask for as many as the head has: a job that has its node alone
-# gets every CPU of that node.
+# The plugin then asks for no number of CPUs, where it would ask for as many as the head has: a job that has its node
+# alone gets every CPU of that node.
 WHOLE_NODE = {"cpus_per_task": -1}
 # The minutes of a Slurm job that are kept free, for the job's start and for a turn that takes longer than estimated.
 SPARE_MINUTES = 3
