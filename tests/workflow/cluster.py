@@ -27,6 +27,8 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SelectType=select/cons_tres
 ProctrackType=proctrack/pgid
 TaskPlugin=task/affinity
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerNode=100
 KillWait=2
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0

@@ -60,12 +60,12 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
         "gpu-node/torch-1",
     }
     records = project.folder / "results/smoke/records"
-    # No CPU is asked for: a job has the CPUs of its node, however few the head has.
+    # A job has the CPUs of its node, however few the head has, and its memory, however little is usual.
     starts = [json.loads(path.read_text().splitlines()[0]) for path in records.glob("old-node/*/*.jsonl")]
     assert {start["threads"] for start in starts} == {2}
-    jobs = project.run("squeue", "--states=all", "-h", "-o", "%k %P %N %T", **environment).stdout
+    jobs = project.run("squeue", "--states=all", "-h", "-o", "%k %m %P %N %T", **environment).stdout
     for machine, node in (("old-node", "cpu cpu1"), ("gpu-node", "gpu gpu1")):
-        assert re.search(f"{machine}.* {node} COMPLETED", jobs), jobs
+        assert re.search(f"{machine}.* (0|500M) {node} COMPLETED", jobs), jobs
     described = {name: json.loads((records / name / "machine.json").read_text()) for name in ("old-node", "gpu-node")}
     assert described["gpu-node"]["not_measurable"]["gpu"] == "no CUDA device"
     text = " ".join(page.extract_text() for page in PdfReader(project.folder / "report/smoke.pdf").pages).split()

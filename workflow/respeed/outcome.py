@@ -52,8 +52,8 @@ def announce(run: Run) -> str:
         lines = []
         for machine, resources in run.nodes.items():
             lines.append(f"respeed: {machine}, {goal}; its job finds out what is left")
-            asked = [f"{name}: {value}" for name, value in resources.items() if value not in WHOLE_NODE.values()]
-            lines.append(f"  it asks Slurm for {', '.join(asked)}")
+            requests = [f"{name}: {value}" for name, value in resources.items() if value not in WHOLE_NODE.values()]
+            lines.append(f"  it asks Slurm for {', '.join(requests)}")
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
     lines = [*_count_due(run), *denied, *(f"  {line}" for line in say_limits(run, run.plan))]
     if run.plan.next_turn() is None:

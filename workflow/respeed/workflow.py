@@ -116,6 +116,9 @@ def start(run: Run, snakemake: "Workflow") -> None:
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
+        if all("--exclusive" in resources["slurm_extra"] for resources in run.nodes.values()):
+            # As sbatch's --mem, which mem_mb of a machine replaces: all memory of the node, whatever the default is.
+            os.environ.setdefault("SBATCH_MEM_PER_NODE", "0")
         logging.getLogger(LOGGER).addHandler(FailedJobs(snakemake))
 
 

@@ -60,9 +60,9 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = njit(**OPTIONS, **options)(function)
     load = dispatcher._cache.load_overload
 
-    def load_or_forget(*place: Any) -> Any:
+    def load_or_forget(signature: Any, target: Any) -> Any:
         try:
-            return load(*place)
+            return load(signature, target)
         except Exception:  # what unpickling a damaged file may raise
             dispatcher._cache.flush()
             return None

@@ -111,9 +111,9 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     file = private_folder("devices") / f"{name}.json"
-    kept = read_kept(file)
-    if isinstance(kept.get("reasons"), dict) and not anew:
-        return kept
+    result = read_kept(file)
+    if isinstance(result.get("reasons"), dict) and not anew:
+        return result
     answer = _ask_process(backend, device)
     if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):
