@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+from respeed.cli import build_parser
 from tests.conftest import Project
 
 
@@ -55,3 +56,21 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
         "workflow/respeed/workloads/mine.py: is not Python",
     ):
         assert any(said.startswith(line) for said in done.stdout.splitlines()), f"{line}\n{done.stdout}"
+
+
+def test_an_option_that_is_given_twice_adds_up() -> None:
+    for command, flag in (
+        ("measure", "--only"),
+        ("measure", "--profiles"),
+        ("measure", "--config"),
+        ("report", "--papers"),
+    ):
+        options = vars(build_parser().parse_args([command, flag, "a", "b", flag, "c"]))
+        assert options[flag.removeprefix("--")] == ["a", "b", "c"]
+        assert not vars(build_parser().parse_args([command]))[flag.removeprefix("--")]
+
+
+def test_a_command_in_a_folder_of_the_clone_says_which_results_are_its_own(project: Project) -> None:
+    line = f"respeed: results are those in {project.folder}/workflow, not those in {project.folder}\n"
+    assert project.run("sh", "-c", "cd workflow && respeed sessions --smoke", check=False).stdout.startswith(line)
+    assert "results are" not in project.run("respeed", "sessions", "--smoke", check=False).stdout

@@ -1,6 +1,9 @@
 """Compiled passes: as exact as their type, NaN goes through; and kept by source.
 The product of matrices by its address: no copies, and other threads go on meanwhile."""
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -78,3 +81,18 @@ def test_another_thread_goes_on_during_a_product() -> None:
     while product.is_alive():
         counted += 1
     assert counted > 1000
+
+
+def test_compiled_code_that_is_damaged_is_compiled_anew(tmp_path: Path) -> None:
+    """As after a loss of power, which leaves files without their content."""
+    code = "import numpy as np; from respeed.kernels.layers import add_tanh; add_tanh(np.ones((1, 9)), np.ones(9))"
+    for content in (None, b"", b"no code"):
+        for path in tmp_path.rglob("*.nbi") if content is not None else ():
+            path.write_bytes(content)
+        subprocess.run([sys.executable, "-c", code], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=True)
+        indices = [*tmp_path.rglob("*.nbi")]
+        assert indices
+        assert all(path.stat().st_size > 100 for path in indices)
+    for path in tmp_path.rglob("*.nbc"):
+        path.write_bytes(b"")
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=True)

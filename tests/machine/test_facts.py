@@ -1,5 +1,6 @@
 """Facts of a machine, one by one: a counter of energy, files and folders, a commit, lists of CPUs."""
 
+import errno
 import hashlib
 import math
 import os
@@ -13,9 +14,9 @@ import pytest
 from respeed.errors import UserError
 from respeed.machine.cpu import choice_as_text, parse_list, show_list
 from respeed.machine.devices import MOST_WATTS, EnergyCounter
-from respeed.machine.process import lock_path, output_of
+from respeed.machine.process import child_environment, lock_path, output_of
 from respeed.machine.software import checksums, files_of, source_commit
-from respeed.paths import lock_file, private_folder
+from respeed.paths import hold_folder, lock_file, private_folder
 from tests.systems import IS_ROOT
 
 
@@ -61,15 +62,55 @@ IN_OTHER_HANDS: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("whose", IN_OTHER_HANDS)
 @pytest.mark.parametrize("name", ["respeed", "respeed/kept"])
 def test_code_from_a_folder_in_other_hands_is_not_run(
-    whose: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whose: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if whose == "of another user" and not IS_ROOT:
         pytest.skip("needs root")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     private_folder("kept")
     IN_OTHER_HANDS[whose](tmp_path / name)
-    with pytest.raises(UserError, match=f"^{tmp_path / name}: others could put code there"):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    other = tmp_path / f"temporary/respeed-{os.geteuid()}"
+    assert private_folder("kept") == private_folder("kept") == other / "respeed/kept"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"respeed: {tmp_path / name}: others could put code there")
+    assert line.endswith(f"; meanwhile {other} is used")
+    IN_OTHER_HANDS[whose](other / name)
+    with pytest.raises(UserError, match=f"^{other / name}: others could put code there"):
         private_folder("kept")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    IN_OTHER_HANDS[whose](other)
+    with pytest.raises(UserError, match=f"^{other}: others could put code there"):
+        private_folder("kept")
+
+
+@pytest.mark.parametrize("cache", ["/proc/cache", "file/cache"])
+def test_a_cache_that_cannot_be_made_is_another_folder_for_this_process_and_those_it_starts(
+    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    os.close(lock_file(lock_path()))
+    other = tmp_path / f"respeed-{os.geteuid()}"
+    assert child_environment(1)["XDG_CACHE_HOME"] == str(other)
+    assert lock_path().parent == other / "respeed"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"; meanwhile {other} is used")
+
+
+def test_a_file_system_without_locks_costs_a_line_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fcntl.flock", refuse)
+    os.close(hold_folder(True))
+    line = "respeed: results/smoke/.lock: no lock (Function not implemented); start nothing else here meanwhile\n"
+    assert capsys.readouterr().err == line
 
 
 def test_a_command_speaks_english_and_one_that_fails_or_is_not_there_says_nothing() -> None:
@@ -90,7 +131,9 @@ def test_of_a_command_the_program_and_words_that_begin_with_the_papers_folder_ar
     assert checksums(["./run"], tmp_path) == {"./run": b}
 
 
-def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Git would write its index anew: whoever is killed then leaves its lock, and nobody can commit any more."""
     assert source_commit(tmp_path) == "unknown"
 
@@ -110,6 +153,16 @@ def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is
     assert len(commit) == 12
     assert index.read_bytes() == before
     file.write_text("another")
+    assert source_commit(tmp_path) == f"{commit}+changes"
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    assert source_commit(inside) == "unknown"
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    assert source_commit(inside) == "unknown"
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    if IS_ROOT:
+        for path in (tmp_path, tmp_path / ".git"):
+            os.chown(path, 65534, 65534)
     assert source_commit(tmp_path) == f"{commit}+changes"
 
 

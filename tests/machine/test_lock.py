@@ -45,6 +45,7 @@ def held(*how: str) -> Iterator[subprocess.Popen[str]]:
 def test_a_measurement_that_does_not_wait_says_who_measures_since_when(tmp_path: Path) -> None:
     (tmp_path / "respeed").mkdir()
     lock_path().write_text("of one that was here before, and is gone, with more to say" * 9)
+    lock_path().write_bytes(b"\xff")
     with held() as other:
         with (
             pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"),
@@ -85,9 +86,7 @@ def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> Non
 
 
 def test_where_no_lock_can_be_had_a_line_says_so_and_the_measurement_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    home = lock_path().parent
-    home.rmdir()
-    home.write_text("no folder")
+    lock_path().mkdir()
     told: list[str] = []
     with machine_lock(0, told.append) as mine:
         assert mine == ()

@@ -16,8 +16,8 @@ from tests.systems import needs_executables
 
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
 TOOLS = (
-    "sh", "awk", "cat", "chmod", "cksum", "date", "dirname", "flock", "grep", "mkdir", "realpath", "rm", "sed", "sleep",
-    "tail", "uname",
+    "sh", "awk", "cat", "chmod", "cksum", "date", "dirname", "flock", "getconf", "grep", "ln", "mkdir", "mv",
+    "realpath", "rm", "sed", "sleep", "tail", "uname",
 )  # fmt: skip
 # What a command of the environment says: where it runs, and what.
 TELL = "import sys\ndef main(): print(sys.prefix, __file__, sep='\\n')\n"
@@ -26,6 +26,7 @@ TELL = "import sys\ndef main(): print(sys.prefix, __file__, sep='\\n')\n"
 STUB_UV = """\
 #!/bin/sh
 echo "$1 $2" >>"$UV_LOG"
+echo "$UV_DEFAULT_INDEX ${UV_CONSTRAINT-none} ${UV_EXCLUDE_NEWER-none}" >"$UV_LOG.told"
 echo " Downloaded torch" >&2
 case "$UV_FAILS/$UV_WAITS" in
     "$1 $2"/*) echo "error: $UV_REASON" >&2; exit 2 ;;
@@ -39,7 +40,9 @@ done
 echo /nowhere >.venv/lib/python3.11/site-packages/_editable_impl_respeed.pth
 echo "uv tells on standard output what it did"
 """
-MADE = ["venv --quiet", "pip sync", "pip sync", "pip install"]
+MADE = ["venv --quiet", "pip sync", "pip install"]
+# What this system's line at the end of the lock begins with.
+SYSTEM = f"# {os.uname().sysname} {os.uname().machine}:"
 
 
 class Clone:
@@ -47,13 +50,14 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path, self.log = folder / "clone", folder / "path", folder / "uv.log"
+        self.script = self.folder / "run"
         (self.folder / "workflow/respeed").mkdir(parents=True)
         self.path.mkdir()
         for tool in filter(shutil.which, TOOLS):
             (self.path / tool).symlink_to(shutil.which(tool))
         for file in ("run", "requirements-uv.txt", "pyproject.toml", "README.md"):
             shutil.copy(ROOT / file, self.folder)
-        (self.folder / "requirements.lock").write_text("# empty\n")
+        (self.folder / "requirements.lock").write_text(f"{SYSTEM} loads up to 3.4 GB, takes 7.2 GB\n")
         (self.folder / "workflow/respeed/cli.py").write_text(TELL)
         executable(self.path / "uv", STUB_UV)
 
@@ -61,7 +65,7 @@ class Clone:
         own = {"PATH": str(self.path), "HOME": str(self.path.parent), "UV_LOG": str(self.log)}
         own |= {"UV_FAILS": "", "UV_REASON": "Failed to fetch", "UV_WAITS": ""}
         return subprocess.Popen(
-            [self.folder / "run", *command], env=own | environment, text=True, stdout=subprocess.PIPE, stderr=error,
+            [self.script, *command], env=own | environment, text=True, stdout=subprocess.PIPE, stderr=error,
             cwd=self.folder.parent, start_new_session=True, preexec_fn=hear_all,
         )  # fmt: skip
 
@@ -129,9 +133,8 @@ def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the
 
 
 def test_set_up_says_first_what_it_loads(clone: Clone) -> None:
-    here = f"{os.uname().sysname} {os.uname().machine}"
     with (clone.folder / "requirements.lock").open("a") as lock:
-        lock.write(f"# Plan9 vax: loads up to 9 GB\n# {here}: loads up to 3.4 GB, takes 7.2 GB\n")
+        lock.write("# Plan9 vax: loads up to 9 GB\n")
     size, other, made = clone.run("python")[2].splitlines()
     assert size == "run: making .venv from requirements.lock (once; loads up to 3.4 GB, takes 7.2 GB)"
     assert other.startswith("run: a machine without a GPU is served by any torch that is there: pip install -e .")
@@ -225,3 +228,108 @@ def test_of_the_users_shell_only_a_home_that_can_be_written_to_reaches_a_command
     assert clone.run("python", **other)[1].endswith(f"; none none {clone.path.parent}\n")
     for home in ("", "/nowhere", "/proc"):
         assert clone.run("python", HOME=home)[1].endswith(f"; none none {clone.folder}/.tools/home\n")
+
+
+def test_of_uvs_variables_those_that_say_from_where_are_kept_and_pip_and_uv_share_a_mirror(clone: Clone) -> None:
+    for mirror in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"):
+        shutil.rmtree(clone.folder / ".venv", ignore_errors=True)
+        assert (
+            clone.run("python", UV_CONSTRAINT="c.txt", UV_EXCLUDE_NEWER="2020-01-01", **{mirror: "https://m"})[0] == 0
+        )
+        assert Path(f"{clone.log}.told").read_text() == "https://m none none\n"
+
+
+def test_only_a_venv_with_the_mark_of_this_script_is_ever_removed(clone: Clone) -> None:
+    venv = clone.folder / ".venv"
+    for make in (lambda: venv.mkdir(), lambda: venv.symlink_to("/nowhere"), lambda: venv.symlink_to(clone.path)):
+        make()
+        code, told, line = clone.run("python")
+        assert (code, told, clone.calls()) == (2, "", [])
+        assert re.fullmatch(r"run: .*/.venv was not made by this script, and is left alone; move it away, .*\n", line)
+        assert os.path.lexists(venv)
+        venv.rmdir() if not venv.is_symlink() else venv.unlink()
+    clone.run("python", UV_FAILS="pip sync")
+    (venv / "half").touch()
+    assert clone.run("python")[0] == 0
+    assert not (venv / "half").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_venv_that_another_user_made_is_left_alone(clone: Clone) -> None:
+    clone.run("python")
+    (clone.folder / ".venv/bin/python").unlink()
+    os.chown(clone.folder / ".venv", 65534, 65534)
+    code, _, line = clone.run("python")
+    assert (code, line.count("\n"), "another user's" in line) == (2, 1, True)
+    assert (clone.folder / ".venv/bin/respeed").exists()
+
+
+def test_a_link_to_the_script_runs_the_environment_of_its_clone(clone: Clone) -> None:
+    other = clone.folder.parent / "other"
+    (other / ".venv").mkdir(parents=True)
+    clone.script = other / "run"
+    clone.script.symlink_to("../clone/run")
+    assert clone.run("python")[1].startswith(f"{clone.folder}/.venv/bin/python ")
+    assert os.listdir(other / ".venv") == []
+
+
+@pytest.mark.parametrize(
+    ("program", "says", "line"),
+    [
+        ("uname", "MINGW64_NT-10.0 x86_64", "on Windows use WSL 2"),
+        ("uname", "Darwin x86_64", "there is no torch for Darwin x86_64 here"),
+        ("getconf", "glibc 2.17", "on Linux it needs glibc 2.28"),
+        ("getconf", "", "on Linux it needs glibc 2.28"),
+        ("ln", "", "this file system has no symbolic links"),
+    ],
+)
+def test_a_system_without_what_is_needed_is_told_in_one_line_before_anything_is_loaded(
+    clone: Clone, program: str, says: str, line: str
+) -> None:
+    (clone.path / program).unlink()
+    executable(clone.path / program, f"#!/bin/sh\nprintf '%s' '{says}'\nexit {int(not says)}\n")
+    code, told, said = clone.run("python")
+    assert (code, told, said.count("\n"), clone.calls()) == (2, "", 1, [])
+    assert line in said
+
+
+@pytest.mark.skipif(not shutil.which("flock"), reason="no flock")
+def test_a_file_system_without_locks_costs_a_line(clone: Clone) -> None:
+    (clone.path / "flock").unlink()
+    executable(clone.path / "flock", "#!/bin/sh\necho flock: 9: Function not implemented >&2\nexit 71\n")
+    code, _, said = clone.run("python")
+    assert (code, clone.calls()) == (0, MADE)
+    assert "run: this file system has no locks: start no other ./run in this folder meanwhile\n" in said
+    assert "not implemented" not in said
+
+
+def test_a_folder_that_no_path_can_hold_is_told(clone: Clone) -> None:
+    clone.script = clone.folder.rename(clone.folder.with_name("a:b")) / "run"
+    clone.folder = clone.path
+    code, _, said = clone.run("python")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "has a colon in its name; rename it" in said
+
+
+def test_a_cache_that_cannot_be_written_to_is_not_used(clone: Clone) -> None:
+    clone.run("python")
+    code, told, said = clone.run("/usr/bin/env", XDG_CACHE_HOME="/proc/cache")
+    assert (code, "XDG_CACHE_HOME" in told) == (0, False)
+    assert said == "run: XDG_CACHE_HOME cannot be written to: not used\n"
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="no git")
+def test_git_changes_no_line_ending_of_a_clone(tmp_path: Path) -> None:
+    """Git for Windows sets core.autocrlf, and folders are shared between systems."""
+    git = ["git", "-c", "core.autocrlf=true", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    for file in (".gitattributes", "run"):
+        shutil.copy(ROOT / file, tmp_path)
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["commit", "-qm", "a"],
+        ["rm", "-q", "run"],
+        ["checkout", "-q", "HEAD", "run"],
+    ):
+        subprocess.run([*git, *command], check=True)
+    assert (tmp_path / "run").read_bytes() == (ROOT / "run").read_bytes()

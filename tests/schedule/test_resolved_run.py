@@ -215,6 +215,9 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
 # What Snakemake calls.
 
 
+LIMITS = ("max_threads", "overwrite_threads", "overwrite_resources", "resources")
+
+
 def snakemake(tasks: int = 0, **facts: Any) -> Any:
     """Snakemake's workflow object, of a run with so much to do."""
     dag = type("Dag", (), {"targetjobs": [True], "__len__": lambda _: tasks})()
@@ -222,6 +225,7 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     said = {
         "executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag, "cores": 64,
         "dag_settings": SimpleNamespace(forceall=facts.pop("forced", False)),
+        "resource_settings": SimpleNamespace(**dict.fromkeys(LIMITS) | facts.pop("limits", {})),
     } | facts  # fmt: skip
     return SimpleNamespace(**said)
 
@@ -234,6 +238,42 @@ def test_a_cluster_is_measured_by_its_jobs_and_a_machine_by_none() -> None:
     assert line == "cluster: true measures through Slurm: add --profile profiles/slurm, or say cluster: false"
     (line,) = mistakes_of(lambda: check_executor(here, snakemake(elsewhere=True)))
     assert line == "jobs on a cluster need to know which machine they measure; use --profile profiles/slurm"
+
+
+def test_what_measures_nothing_asks_for_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake", "report"])
+    assert mistakes_of(lambda: check_executor(on_nodes(), snakemake())) == []
+    assert mistakes_of(lambda: check_executor(resolve_run(RBM), snakemake(elsewhere=True))) == []
+
+
+def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake"])
+    monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "profiles/mine")
+    limits = {"overwrite_threads": {"measure_box": 1}, "resources": {"mem_mb": 1}}
+    begin(snakemake(cores=0, limits=limits), RBM | {"profiles": "openblas-1", "preset": "smoke"})
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "respeed: SNAKEMAKE_PROFILE is set, so that the options of profiles/mine hold here"
+    assert last.startswith(
+        "respeed: --cores 0, --set-threads, --resources: limits no measurement, whose rows run on up to 1;"
+    )
+
+
+def test_settings_that_are_given_twice_add_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Snakemake hands on those of the last --config alone."""
+    command = ["snakemake", "--config", "preset=smoke", "machine=box", "-n", "-C", "experiments=rbm", "--config"]
+    last = ["papers=raina2009", "profiles=[openblas-1]"]
+    monkeypatch.setattr(sys, "argv", [*command, *last])
+    monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
+    run = begin(snakemake(), {"papers": "raina2009", "profiles": ["openblas-1"]})
+    assert capsys.readouterr().err.startswith("respeed: box, preset smoke:")
+    assert run.settings == [
+        'preset="smoke"', 'machine="box"', 'experiments="rbm"', 'papers="raina2009"', 'profiles=["openblas-1"]',
+    ]  # fmt: skip
 
 
 def test_a_run_begins_with_what_it_will_measure_or_with_the_one_line_of_a_mistake(
@@ -325,7 +365,7 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
 
 
 def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    jobs, event = FailedJobs(), SimpleNamespace(value="job_error")
+    jobs, event = FailedJobs(snakemake()), SimpleNamespace(value="job_error")
     for facts in (
         {"event": event, "rule_msg": "it ended"}, {"event": event, "rule_msg": "it ended"}, {"event": event},
         {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
@@ -333,3 +373,15 @@ def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.
         jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
     file = "(slurm: in workflow/machines/box.yaml)"
     assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [("invalid partition", 0), ("Socket timed out on send/recv", 5), ("Unable to contact slurm controller", 5)],
+)
+def test_what_slurm_refuses_is_submitted_once_and_again_if_slurm_was_out_of_reach(words: str, times: int) -> None:
+    rule = SimpleNamespace(restart_times=5)
+    facts = {"event": SimpleNamespace(value="job_error"), "output": ["logs/box/asked"], "log": [], "rule_name": "it"}
+    facts["rule_msg"] = f"SLURM sbatch failed. The error message was 'sbatch: error:\n{words}'.\n"
+    FailedJobs(snakemake(get_rule={"it": rule}.get)).emit(logging.makeLogRecord(facts))
+    assert rule.restart_times == times

@@ -1,5 +1,6 @@
 """What is asked for: which cases on which rows, and the papers, machines and files that are shown."""
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,7 +140,14 @@ def test_what_cannot_be_counted_is_not_known_and_keeps_nothing_else_from_being_c
     sum_of_ten, senseless = Case("10", "saxpy", {"length": 10}), Case("odd", "saxpy", {"size": 10})
     copied = Case("copy", "memory_copy", {"length": 10})
     found = count_cases([senseless, copied, sum_of_ten])
-    monkeypatch.setattr("subprocess.run", None)  # what is counted once is known
-    assert repr(count_cases([sum_of_ten, copied, senseless][:2])) == repr(dict([*found.items()][:0:-1]))
+    with monkeypatch.context() as patch:
+        patch.setattr("subprocess.run", None)  # what is counted once is known
+        assert repr(count_cases([sum_of_ten, copied, senseless][:2])) == repr(dict([*found.items()][:0:-1]))
+    kept = tmp_path / "respeed/counts/counts.json"
+    names = json.loads(kept.read_text())
+    for content in ("", "[]", json.dumps(dict.fromkeys(names, 1))):
+        kept.write_text(content)
+        assert repr(count_cases([senseless, copied, sum_of_ten])) == repr(found)
+        assert json.loads(kept.read_text()).keys() == names.keys()
     keys = [case_key(one.workload, one.parameters) for one in (sum_of_ten, copied, senseless)]
     assert repr([found[key] for key in keys]) == repr([(20.0, 120.0), (math.nan, 80.0), (math.nan, math.nan)])

@@ -26,7 +26,9 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SelectType=select/cons_tres
 ProctrackType=proctrack/pgid
-TaskPlugin=task/none
+TaskPlugin=task/affinity
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerNode=100
 KillWait=2
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0

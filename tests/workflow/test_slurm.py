@@ -19,9 +19,18 @@ PLUGIN = "snakemake_executor_plugin_slurm"
 REASON = cluster.missing() or (None if importlib.util.find_spec(PLUGIN) else f"no {PLUGIN} (extra: slurm)")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
-ASK = ("--profile", "profiles/slurm", "--config", "preset=smoke", "papers=raina2009", "experiments=matmul")
-WHOLE = "cpus_per_task: 2, runtime: 10, slurm_extra: --exclusive"
-OLD = f"profiles: [openblas-1]\nslurm: {{slurm_partition: cpu, constraint: old, {WHOLE}}}\n"
+ASK = (
+    "--profile",
+    "profiles/slurm",
+    "--cores",
+    "1",
+    "--config",
+    "preset=smoke",
+    "papers=raina2009",
+    "experiments=matmul",
+)
+WHOLE = "runtime: 10, slurm_extra: --exclusive"
+OLD = f"profiles: [openblas-all]\nslurm: {{slurm_partition: cpu, constraint: old, {WHOLE}}}\n"
 GPU = f'profiles: [torch-1, gpu]\nslurm: {{slurm_partition: gpu, gres: "gpu:h200:1", {WHOLE}}}\n'
 
 
@@ -47,13 +56,16 @@ def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_
     assert told.count("its job finds out what is left") == 2
     # What each was told to measure, as far as its node can; nothing of the head.
     assert {"/".join(Path(path).parts[3:-1]) for path in project.records()} == {
-        "old-node/openblas-1",
+        "old-node/openblas-all",
         "gpu-node/torch-1",
     }
     records = project.folder / "results/smoke/records"
-    jobs = project.run("squeue", "--states=all", "-h", "-o", "%k %P %N %T", **environment).stdout
+    # A job has the CPUs of its node, however few the head has, and its memory, however little is usual.
+    starts = [json.loads(path.read_text().splitlines()[0]) for path in records.glob("old-node/*/*.jsonl")]
+    assert {start["threads"] for start in starts} == {2}
+    jobs = project.run("squeue", "--states=all", "-h", "-o", "%k %m %P %N %T", **environment).stdout
     for machine, node in (("old-node", "cpu cpu1"), ("gpu-node", "gpu gpu1")):
-        assert re.search(f"{machine}.* {node} COMPLETED", jobs), jobs
+        assert re.search(f"{machine}.* (0|500M) {node} COMPLETED", jobs), jobs
     described = {name: json.loads((records / name / "machine.json").read_text()) for name in ("old-node", "gpu-node")}
     assert described["gpu-node"]["not_measurable"]["gpu"] == "no CUDA device"
     text = " ".join(page.extract_text() for page in PdfReader(project.folder / "report/smoke.pdf").pages).split()

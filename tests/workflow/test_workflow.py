@@ -136,6 +136,18 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     assert "Another name" in table(copy, "raina2009/rbm")
 
 
+def test_a_report_is_made_in_another_folder_and_in_the_shell_of_a_notebook(copy: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    (copy.folder / "results").rename(elsewhere / "results")
+    shutil.rmtree(elsewhere / "results/smoke/figures")
+    backend = "module://matplotlib_inline.backend_inline"
+    copy.snakemake("--directory", str(elsewhere), "report", *SMOKE, MPLBACKEND=backend)
+    assert [*elsewhere.glob("results/smoke/figures/raina2009/rbm/*.svg")]
+    assert {path.name for path in (elsewhere / "report").iterdir()} == {"facts", "smoke.html", "smoke.pdf"}
+    assert not (copy.folder / "results").exists()
+
+
 def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_command_goes_on(
     project: Project,
 ) -> None:

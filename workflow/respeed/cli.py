@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from respeed.errors import RESUMES, UserError, nearest
 from respeed.machine.process import interrupt_when_stopped
+from respeed.paths import ROOT
 from respeed.text import escape_unprintable
 
 # The parts of a report, in the order in which they are built.
@@ -46,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
+        if ROOT in Path.cwd().parents:
+            print(f"respeed: results are those in {Path.cwd()}, not those in {ROOT}", file=sys.stderr)
         code = command(**options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -103,12 +106,13 @@ def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
 
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
 SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
-MANY: dict[str, Any] = {"nargs": "+", "default": []}
+MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
 SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
 CONFIG = argument(
-    "--config", "KEY=VALUE", "settings that replace those of config.yaml, such as preset=smoke", nargs="*", default=[]
-)
+    "--config", "KEY=VALUE", "settings that replace those of config.yaml, such as preset=smoke",
+    **MANY | {"nargs": "*"},
+)  # fmt: skip
 
 COMMANDS = {
     "measure": Command(
@@ -143,7 +147,7 @@ COMMANDS = {
             }),
             MACHINE,
             argument("--show", "NAME", "the machines to show: names, this or all (default: config.yaml's)", **MANY),
-            argument("--papers", "NAME", "the papers to show (default: config.yaml's)", nargs="*"),
+            argument("--papers", "NAME", "the papers to show (default: config.yaml's)", nargs="*", action="extend"),
             SMOKE,
         ),
     ),

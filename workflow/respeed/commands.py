@@ -360,6 +360,8 @@ def make_report(only: str | None, **options: Any) -> None:
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
     The other `options` are those of `Asked`. Print the path of the PDF or of the reviewer's page.
     """
+    # Matplotlib ends as it is imported if a notebook's shell names a backend that is not installed here.
+    os.environ["MPLBACKEND"] = "agg"
     asked = Asked(**options)
     recorded = recorded_machines(asked.smoke)
     for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:

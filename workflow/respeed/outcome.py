@@ -24,7 +24,7 @@ from respeed.output import load_shown
 from respeed.output.layout import find
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge, read_plan
-from respeed.schedule.run import Run
+from respeed.schedule.run import WHOLE_NODE, Run
 from respeed.schedule.work import cases_of, chosen_tables
 from respeed.sessions import name_session, split_sessions
 from respeed.shown import Asked, machines_shown
@@ -52,7 +52,8 @@ def announce(run: Run) -> str:
         lines = []
         for machine, resources in run.nodes.items():
             lines.append(f"respeed: {machine}, {goal}; its job finds out what is left")
-            lines.append(f"  it asks Slurm for {', '.join(f'{name}: {value}' for name, value in resources.items())}")
+            requests = [f"{name}: {value}" for name, value in resources.items() if value not in WHOLE_NODE.values()]
+            lines.append(f"  it asks Slurm for {', '.join(requests)}")
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
     lines = [*_count_due(run), *denied, *(f"  {line}" for line in say_limits(run, run.plan))]
     if run.plan.next_turn() is None:

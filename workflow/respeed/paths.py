@@ -16,6 +16,8 @@ import re
 import secrets
 import shutil
 import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -79,17 +81,33 @@ def imported_folder(smoke: bool) -> Path:
 def private_folder(name: str = "") -> Path:
     """Return the folder `name` in respeed's cache; what lies there may be run.
 
+    If the user's cache cannot be used, a line says so, and the cache of this process, and of those that it starts, is a
+    folder among the temporary files.
+
     Raises
     ------
     UserError
-        The folder, or the one that it lies in, is a link, or others own it or can write to it.
+        Nor can that folder be used: it is a link, or others own it or can write to it.
     OSError
-        The folder cannot be made.
+        Nor can that folder be made.
     """
     home = user_cache_path("respeed")
-    home.parent.mkdir(parents=True, exist_ok=True)
-    folder = home / name
-    for path in (home, folder):
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        return _make_own(home, home / name)
+    except (UserError, OSError) as error:
+        temporary = Path(tempfile.gettempdir(), f"respeed-{os.geteuid()}")
+        if home.parent == temporary:
+            raise
+        folder = _make_own(temporary, temporary / "respeed", temporary / "respeed" / name)
+        print(f"respeed: {error}; meanwhile {temporary} is used", file=sys.stderr)
+        os.environ["XDG_CACHE_HOME"] = str(temporary)
+        return folder
+
+
+def _make_own(*folders: Path) -> Path:
+    """Make folders, each in the one before, to which nobody else can write, and return the last."""
+    for path in folders:
         path.mkdir(mode=0o700, exist_ok=True)
         facts = path.lstat()
         is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
@@ -98,7 +116,18 @@ def private_folder(name: str = "") -> Path:
                 f"{path}: others could put code there, which would be run: it must be a folder of yours, no link, that "
                 "only you can write to; remove it, or set XDG_CACHE_HOME to another folder"
             )
-    return folder
+        if not os.access(path, os.W_OK):
+            raise UserError(f"{path}: cannot be written to; set XDG_CACHE_HOME to another folder")
+    return folders[-1]
+
+
+def read_kept(path: Path) -> dict[str, Any]:
+    """Return the JSON object that an earlier run kept in a file; an empty one if there is none that can be read."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return content
+    return {}
 
 
 # --- writing
@@ -139,7 +168,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 def lock_file(path: Path) -> int | None:
     """Lock a file, created if need be; return the descriptor that holds the lock, or None if it is already locked.
 
-    Raises OSError if the file cannot be created or opened.
+    Where the file system has no locks, a line says so, and the file is only opened. Raises OSError if it cannot be.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -148,6 +177,8 @@ def lock_file(path: Path) -> int | None:
     except BlockingIOError:
         os.close(descriptor)
         return None
+    except OSError as error:
+        print(f"respeed: {path}: no lock ({error.strerror}); start nothing else here meanwhile", file=sys.stderr)
     return descriptor
 
 

@@ -3,18 +3,21 @@
 The argument `snakemake` is Snakemake's workflow object, `workflow` in the Snakefile.
 """
 
+import argparse
 import atexit
 import contextlib
 import logging
 import os
+import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from respeed.errors import RESUMES, UserError
+from respeed.inputs.config import parse_settings
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
 from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
+# The plugin's words where Slurm refused a job, unless it was only out of reach.
+REFUSED = re.compile(r"sbatch failed(?!.*(timed out|unable to contact))", re.DOTALL | re.IGNORECASE)
 LOGGER = "snakemake.logging"
 # The event of the line that says how many jobs begin.
 STARTED = "job_started"
@@ -52,8 +57,10 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
     measures = may_measure(sys.argv)
+    if snakemake.is_main_process and (profile := os.environ.get("SNAKEMAKE_PROFILE")):
+        print(f"respeed: SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here", file=sys.stderr)
     with giving_up():
-        run = resolve_run(config, measures=measures)
+        run = resolve_run(given_settings(sys.argv) | config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
         config["page"] = f"{run.results}/tables.html"
@@ -70,10 +77,18 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
 def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
     """Say which of Snakemake's options do not change what is measured, though one could think so."""
     most = max((row.threads for row in run.rows.values() if row.profile.is_cpu), default=0)
-    if snakemake.cores < most:
-        limit = f"threads: {snakemake.cores} in a profile, or taskset on Linux, limits them"
+    settings = snakemake.resource_settings
+    limits = {
+        f"--cores {snakemake.cores}": snakemake.cores < most,
+        "--max-threads": settings.max_threads,
+        "--set-threads": settings.overwrite_threads,
+        "--set-resources": settings.overwrite_resources,
+        "--resources": settings.resources,
+    }
+    if named := [option for option, value in limits.items() if value]:
         print(
-            f"respeed: --cores {snakemake.cores} limits no measurement: rows of all cores run on {most}; {limit}",
+            f"respeed: {', '.join(named)}: limits no measurement, whose rows run on up to {most}; threads: in a "
+            "profile, or taskset on Linux, limits them",
             file=sys.stderr,
         )
 
@@ -101,11 +116,16 @@ def start(run: Run, snakemake: "Workflow") -> None:
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
-        logging.getLogger(LOGGER).addHandler(FailedJobs())
+        if all("--exclusive" in resources["slurm_extra"] for resources in run.nodes.values()):
+            # As sbatch's --mem, which mem_mb of a machine replaces: all memory of the node, whatever the default is.
+            os.environ.setdefault("SBATCH_MEM_PER_NODE", "0")
+        logging.getLogger(LOGGER).addHandler(FailedJobs(snakemake))
 
 
 def check_executor(run: Run, snakemake: "Workflow") -> None:
     """Raise UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
+    if not may_measure(sys.argv):
+        return
     is_remote = snakemake.executor_plugin.common_settings.non_local_exec
     if run.nodes and not is_remote:
         raise UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false")
@@ -152,6 +172,11 @@ def fail(run: Run) -> None:
         )
 
 
+def place_of(snakemake: "Workflow") -> list[str]:
+    """Return the options by which another Snakemake runs the same workflow in the same folder."""
+    return ["--snakefile", str(snakemake.main_snakefile), "--directory", os.getcwd()]
+
+
 def same_environment(wildcards: Any) -> None:
     """Return None, which means Snakemake's own environment: the package that plans must also measure."""
 
@@ -159,6 +184,13 @@ def same_environment(wildcards: Any) -> None:
 def templates(*patterns: str) -> list[str]:
     """Return the files of the report's layout that match the patterns, relative to the working directory."""
     return sorted(os.path.relpath(path) for pattern in patterns for path in (ROOT / "report").glob(pattern))
+
+
+def given_settings(command: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of every --config of Snakemake's command line, of which Snakemake keeps the last alone."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
+    return parse_settings(parser.parse_known_args(command)[0].config)
 
 
 def may_measure(command: list[str]) -> bool:
@@ -187,11 +219,12 @@ class FailedJobs(logging.Handler):
     """Prints why a job of Slurm failed: Slurm's words, and the last line of the job's own log.
 
     Snakemake's own message, of twenty lines a job, goes to Snakemake's log. A message is printed once, however often
-    the job is tried.
+    the job is tried. What Slurm refuses is not submitted again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, snakemake: "Workflow") -> None:
         super().__init__()
+        self._snakemake = snakemake
         self._printed = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -203,6 +236,8 @@ class FailedJobs(logging.Handler):
             if text not in self._printed:
                 print(text, file=sys.stderr, flush=True)
             self._printed.add(text)
+            if REFUSED.search(facts["rule_msg"]):
+                self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
 
 
 def failure(reason: str, made: list[str], logs: list[str]) -> str:

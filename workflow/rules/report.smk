@@ -4,7 +4,7 @@ OF_RECORDS = "respeed report {params.shown} 2>&1 | tee {log}"
 # A second Snakemake, which runs nothing. Not --report-after-run: that is for every run or for none, and would change
 # the end of a dry run, of `pdf` and of --report by hand. The settings of --config decide which files there are.
 PAGE = (
-    f"snakemake --cores all --report {RESPEED.document}.html --report-metadata {{params.landing:q}}"
+    f"snakemake {{params.place:q}} --cores all --report {RESPEED.document}.html --report-metadata {{params.landing:q}}"
     f" --report-stylesheet {{params.style:q}} --config {{params.settings:q}}"
     f" -- {RESPEED.results}/tables {RESPEED.results}/figures >>{{log}} 2>&1"
     f" || {{{{ echo 'respeed: {RESPEED.document}.html was not made; {{log}} says why' >&2; exit 1; }}}}"
@@ -50,6 +50,7 @@ rule report:
         respeed.same_environment
     params:
         shown=RESPEED.shown,
+        place=respeed.place_of(workflow),
         settings=RESPEED.settings,
         landing=respeed.templates("landing.yaml"),
         style=respeed.templates("report.css"),
@@ -70,6 +71,7 @@ rule html:
     conda:
         respeed.same_environment
     params:
+        place=respeed.place_of(workflow),
         settings=RESPEED.settings,
         landing=respeed.templates("landing.yaml"),
         style=respeed.templates("report.css"),

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Collection
 from functools import cache
+from typing import Any
 
 from respeed.analysis.expected import Counts
+from respeed.errors import UserError
 from respeed.inputs.registry import workloads
 from respeed.model import Case
-from respeed.paths import private_folder, write_text
+from respeed.paths import private_folder, read_kept, write_text
 
 # To count the layers of all nets of all papers takes 10 s; a process that is stuck would never end.
 COUNT_SECONDS = 600.0
@@ -34,10 +36,10 @@ def count_cases(cases: Collection[Case]) -> Counts:
     for case in cases:
         names[case.key] = f"{digest_of(case.workload)} {case.key}"
     path = private_folder("counts") / "counts.json"
-    counted = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    counted = {name: pair for name, pair in read_kept(path).items() if _is_pair(pair)}
     if missing := [key for key, name in names.items() if name not in counted]:
         command = [sys.executable, "-P", "-m", "respeed.cli", "count"]
-        with contextlib.suppress(subprocess.SubprocessError, ValueError):
+        with contextlib.suppress(subprocess.SubprocessError, ValueError, UserError):  # the last: they cannot be kept
             counting = subprocess.run(
                 command,
                 input=json.dumps([json.loads(key) for key in missing]),
@@ -50,3 +52,8 @@ def count_cases(cases: Collection[Case]) -> Counts:
             counted.update(zip([names[key] for key in missing], counts, strict=True))
             write_text(path, json.dumps(counted))
     return {key: tuple(counted[name]) for key, name in names.items() if name in counted}
+
+
+def _is_pair(value: Any) -> bool:
+    """Return whether a value that was kept can be the FLOP and bytes of a case."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(number, int | float) for number in value)

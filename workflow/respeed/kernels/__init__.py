@@ -43,7 +43,7 @@ config.CACHE_DIR = _folder_of_sources()
 
 def compiled(function: Function) -> Function:
     """Compile a function at its first call, and keep the compiled code on disk."""
-    return cast(Function, njit(**OPTIONS)(function))
+    return cast(Function, _compile(function))
 
 
 def compiled_twice(function: Function) -> tuple[Function, Function]:
@@ -52,7 +52,23 @@ def compiled_twice(function: Function) -> tuple[Function, Function]:
     name = f"{function.__name__}_on_all_threads"
     twin = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
     twin.__qualname__ = name
-    return compiled(function), cast(Function, njit(parallel=True, **OPTIONS)(twin))
+    return compiled(function), cast(Function, _compile(twin, parallel=True))
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    """Return Numba's dispatcher, to which kept code that cannot be read counts as absent."""
+    dispatcher = njit(**OPTIONS, **options)(function)
+    load = dispatcher._cache.load_overload
+
+    def load_or_forget(signature: Any, target: Any) -> Any:
+        try:
+            return load(signature, target)
+        except Exception:  # what unpickling a damaged file may raise
+            dispatcher._cache.flush()
+            return None
+
+    dispatcher._cache.load_overload = load_or_forget
+    return dispatcher
 
 
 def compiled_parallel(function: Function, worth: int = 1) -> Function:

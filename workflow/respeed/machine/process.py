@@ -270,11 +270,11 @@ def machine_lock(wait_seconds: float | None, say: Callable[[str], None]) -> Iter
         while (descriptor := lock_file(path)) is None:
             if time.monotonic() >= deadline:
                 raise UserError(
-                    f"another measurement still runs on this machine: {path.read_text()}; try again when it is done, "
+                    f"another measurement still runs on this machine: {read_word(path)}; try again when it is done, "
                     "or give this one longer to wait for it, such as --wait 1h"
                 )
             if not is_said:
-                say(f"respeed: another measurement runs on this machine; waiting for it: {path.read_text()}")
+                say(f"respeed: another measurement runs on this machine; waiting for it: {read_word(path)}")
             is_said = True
             time.sleep(LOOK_SECONDS)
         held = (descriptor,)
@@ -294,6 +294,6 @@ def who_measures() -> str | None:
     with contextlib.suppress(OSError, UserError):  # the lock file cannot be used
         path = lock_path()
         if (descriptor := lock_file(path)) is None:
-            return path.read_text()
+            return read_word(path) or "unknown"
         os.close(descriptor)
     return None

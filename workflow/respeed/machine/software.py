@@ -131,7 +131,9 @@ def _controllers() -> list[LibController]:
 def source_commit(root: Path) -> str:
     """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout."""
     # Without git's locks: if this process was killed now, a lock left behind would keep the user from committing.
-    git = ("git", "--no-optional-locks", "-C", str(root))
+    # A repository that is named is read whoever owns it, and no other is: none that a folder above belongs to, and none
+    # that a variable of git's names.
+    git = ("git", "--no-optional-locks", f"--git-dir={root / '.git'}", f"--work-tree={root}")
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not commit:
         return "unknown"

@@ -18,7 +18,7 @@ from respeed.machine import describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
 from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
 from respeed.machine.process import Facts, telling_environment
-from respeed.paths import private_folder, records_folder, write_json
+from respeed.paths import private_folder, read_kept, records_folder, write_json
 from respeed.records import is_imported, known_hardware
 from respeed.text import counted, shorten
 
@@ -111,9 +111,9 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     file = private_folder("devices") / f"{name}.json"
-    with contextlib.suppress(OSError, ValueError):  # there is none, or it is damaged
-        if not anew:
-            return dict(json.loads(file.read_text(encoding="utf-8")))
+    result = read_kept(file)
+    if isinstance(result.get("reasons"), dict) and not anew:
+        return result
     answer = _ask_process(backend, device)
     if answer.get("lasting"):
         with contextlib.suppress(OSError, UserError):

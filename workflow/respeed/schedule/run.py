@@ -28,6 +28,9 @@ from respeed.shown import machines_shown, papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
+# The plugin then asks for no number of CPUs, where it would ask for as many as the head has: a job that has its node
+# alone gets every CPU of that node.
+WHOLE_NODE = {"cpus_per_task": -1}
 # The minutes of a Slurm job that are kept free, for the job's start and for a turn that takes longer than estimated.
 SPARE_MINUTES = 3
 
@@ -234,8 +237,10 @@ def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     nodes = {}
     for machine, notes in MACHINE_FILES.load_all().items():
         if notes.slurm:
+            options = notes.slurm["slurm_extra"].split()
+            nodes[machine] = {**(WHOLE_NODE if "--exclusive" in options else {}), **notes.slurm}
             # A shell reads the options.
-            nodes[machine] = {**notes.slurm, "slurm_extra": shlex.join(notes.slurm["slurm_extra"].split())}
+            nodes[machine]["slurm_extra"] = shlex.join(options)
     if not nodes:
         raise UserError(
             f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "
