@@ -15,6 +15,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals
+from respeed.machine.process import CHOOSING
 from respeed.measure import session
 from respeed.protocol import SMOKE
 from respeed.records import Record
@@ -170,6 +171,38 @@ def test_what_was_measured_counts_if_row_threads_and_timing_are_those_of_now(
     facts: dict[str, Any], counts: bool
 ) -> None:
     assert is_counted(ONE, outcome="failed" if facts.get("library", "") is None else 1.0, **facts) == counts
+
+
+TWO_CARDS = HARDWARE | {"accelerators": ["A", "B"]}
+CHOICE = {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "so_far"),
+    [
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"OMP_NUM_THREADS": "2"}}, set()),
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"CUDA_VISIBLE_DEVICES": "1"}},
+         {"A, B, CUDA_VISIBLE_DEVICES=1"}),
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}},
+         {"A, B, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50, CUDA_VISIBLE_DEVICES=0"}),
+        ({"hardware": HARDWARE | {"accelerators": ["A"]}, "environment": CHOICE}, {"A, CUDA_VISIBLE_DEVICES=0"}),
+        ({"hardware": HARDWARE | {"accelerators": []}, "environment": {}}, {"an accelerator without a name"}),
+    ],
+)  # fmt: skip
+def test_what_another_card_measured_does_not_count_and_is_named(
+    facts: dict[str, Any], so_far: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in CHOOSING:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in CHOICE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(planning, "describe_machine", lambda: TWO_CARDS)
+    asked = work(rounds=1, experiments=("rbm",), profiles=("gpu",))
+    assert is_counted(asked, asked, **facts) == (not so_far)
+    plan = Plan(asked, (record_of_turn(turn_of(Plan(asked)), asked, steady, 0, **facts),))
+    assert plan.other_cards == so_far
+    cpus = replace(asked, wanted=ONE.wanted)
+    assert Plan(cpus, plan.records).other_cards == set()
 
 
 @pytest.mark.parametrize("outcome", ["failed", "wrong", "not-run"])
