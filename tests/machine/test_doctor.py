@@ -72,7 +72,6 @@ def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> N
     patch.setattr(rows, "importlib", Made(util=Made(find_spec=made["packages"].get)))
     patch.setattr(doctor, "load_config", lambda: Made(this_machine=made["machine"] or machine.machine_slug()))
     patch.setattr(doctor, "PROFILE_FILES", replace(machines.PROFILE_FILES, folder=root / "hardware"))
-    patch.setattr(machines, "MACHINE_FILES", replace(machines.MACHINE_FILES, folder=root / "machines"))
     pretend_programs(made, patch)
     pretend_devices(made, patch)
 

@@ -196,7 +196,7 @@ def test_what_another_card_measured_does_not_count_and_is_named(
         monkeypatch.delenv(name, raising=False)
     for name, value in CHOICE.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(planning, "describe_machine", lambda: TWO_CARDS)
+    monkeypatch.setattr(planning, "accelerator_names", lambda: ("A", "B"))
     asked = work(rounds=1, experiments=("rbm",), profiles=("gpu",))
     assert is_counted(asked, asked, **facts) == (not so_far)
     plan = Plan(asked, (record_of_turn(turn_of(Plan(asked)), asked, steady, 0, **facts),))
@@ -211,7 +211,6 @@ def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_devic
     assert not is_counted(with_source(ONE, "another"), outcome=outcome)
     for facts in (
         {"versions": VERSIONS | {"torch": "another"}},
-        {"hardware": HARDWARE | {"accelerators": ["A GPU"]}},
         {"hardware": HARDWARE | {"accelerator_driver": "1.0"}},
     ):
         assert not is_counted(ONE, outcome=outcome, **facts)

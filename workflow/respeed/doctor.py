@@ -11,7 +11,7 @@ from respeed.analysis.neighbours import find_quiet
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES, notes_of
+from respeed.inputs.machines import PROFILE_FILES
 from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, small_cores, usable_cores
 from respeed.machine.devices import cpu_counters, device_facts, missing_device
 from respeed.machine.process import cpu_quota, memory_left, who_measures
@@ -54,7 +54,7 @@ def examine() -> int:
         The exit code: 1 if there is any advice, otherwise 0.
     """
     name = load_config().this_machine
-    findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
+    findings = [*_facts(), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
     table = tabulate(findings, ["looked at", "found", "do"], missingval=NOTHING)
     print(f"{name}\n\n{table}\n")
     headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
@@ -66,7 +66,7 @@ def examine() -> int:
     return 1
 
 
-def _facts(name: str) -> Iterator[Finding]:
+def _facts() -> Iterator[Finding]:
     """Yield the facts of the machine, none of which needs advice."""
     cores = f"{len(usable_cores())} physical cores usable"
     if small := small_cores():
@@ -78,9 +78,6 @@ def _facts(name: str) -> Iterator[Finding]:
     counters, why_not = cpu_counters()
     domains = [counter.domain for counter in counters]
     yield Finding("energy", ", ".join(domains) or f"not measured: {why_not}")
-    notes = notes_of(name)
-    price = notes and notes.price
-    yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is noted")
 
 
 def _cpu() -> Iterator[Finding]:

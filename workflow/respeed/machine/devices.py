@@ -113,7 +113,7 @@ def driver_error() -> str | None:
     try:
         _ask_driver()
     except Exception as error:  # NVML's own, or that it is not installed
-        is_absent = isinstance(error, ImportError) or getattr(error, "value", None) in ABSENT
+        is_absent = getattr(error, "value", ABSENT[0]) in ABSENT
         return None if is_absent else f"NVIDIA's driver cannot be asked ({error}): reboot if it was updated"
     return None
 

@@ -23,7 +23,6 @@ from respeed.machine.devices import (
     driver_error,
     missing_device,
     name_card,
-    split_device,
 )
 from respeed.machine.process import Facts, telling_environment
 from respeed.paths import private_folder, records_folder, write_json
@@ -61,16 +60,14 @@ def check_same_machine(machine: str, smoke: bool) -> None:
         raise UserError(f"{machine} is the name of imported records; give this machine another: --config machine=NAME")
     recorded = known_hardware(machine, smoke)
     facts = describe_machine()
-    if not recorded or not (differs := difference(recorded, facts)):
-        return
-    folder = records_folder(smoke) / machine
-    differs = f"{folder} was measured on another machine ({differs}); give this one a name: --config machine=NAME"
-    if not difference(recorded, facts | {HOST: recorded[HOST]}):
-        raise UserError(
-            f"{differs}; or, as only the system's ID differs, which a new image changes, write "
-            f'"{HOST}": {json.dumps(facts[HOST])} in {folder / DESCRIPTION}, if it is the same machine'
-        )
-    raise UserError(differs)
+    if recorded and (differs := difference(recorded, facts)):
+        folder = records_folder(smoke) / machine
+        line = f"{folder} was measured on another machine ({differs}); give this one a name: --config machine=NAME"
+        if not difference(recorded, facts | {HOST: recorded[HOST]}):
+            mark = f'"{HOST}": {json.dumps(facts[HOST])}'
+            line += f"; or, as only the system's ID differs, which a new image changes, write {mark} in "
+            line += f"{folder / DESCRIPTION}, if it is the same machine"
+        raise UserError(line)
 
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
@@ -153,12 +150,12 @@ def unusable(profile: Profile) -> str | None:
         return None
     answer = probe_device(profile.backend, profile.device)
     reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
-    hint = None
-    if reason and split_device(profile.device)[0] == "cuda":
-        hint = driver_error()
-        if not hint and "CUDA_VISIBLE_DEVICES" in os.environ:
-            hint = f"the driver has {name_card(accelerator_names(), os.environ)}"
-    return f"{reason}; {hint}" if hint else reason
+    if reason and profile.device.startswith("cuda"):
+        if error := driver_error():
+            return f"{reason}; {error}"
+        if "CUDA_VISIBLE_DEVICES" in os.environ:
+            return f"{reason}; the driver has {name_card(accelerator_names(), os.environ)}"
+    return reason
 
 
 def unmet(profile: Profile, facts: Facts) -> str | None:
