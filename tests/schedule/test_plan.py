@@ -15,7 +15,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals
-from respeed.machine.process import CHOOSING
+from respeed.machine.process import CHOOSING, telling_environment
 from respeed.measure import session
 from respeed.protocol import SMOKE
 from respeed.records import Record
@@ -201,6 +201,8 @@ def test_what_another_card_measured_does_not_count_and_is_named(
     assert is_counted(asked, asked, **facts) == (not so_far)
     plan = Plan(asked, (record_of_turn(turn_of(Plan(asked)), asked, steady, 0, **facts),))
     assert plan.other_cards == so_far
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f" 0,  {'GPU-8f6a, ' * 99}")  # a record has the beginning of it
+    assert is_counted(asked, asked, hardware=TWO_CARDS, environment=telling_environment())
     cpus = replace(asked, wanted=ONE.wanted)
     assert Plan(cpus, plan.records).other_cards == set()
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from respeed.machine.process import CHOOSING, Facts, read_word
-from respeed.text import squeeze
+from respeed.text import clip, squeeze
 
 # The usual names of the kinds of accelerators.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
@@ -119,8 +119,11 @@ def driver_error() -> str | None:
 
 
 def name_card(accelerators: Iterable[str], environment: Mapping[str, str]) -> str:
-    """Return a machine's accelerators, and the variables that choose among them, in words."""
-    chosen = [f"{name}={environment[name]}" for name in sorted(CHOOSING & environment.keys())]
+    """Return a machine's accelerators, and the variables that choose among them, in words.
+
+    A record has no odd spaces, and the beginning of a long list, so these tell no choices apart.
+    """
+    chosen = [f"{name}={clip(squeeze(environment[name]), 200)}" for name in sorted(CHOOSING & environment.keys())]
     return ", ".join([*accelerators, *chosen]) or "an accelerator without a name"
 
 
