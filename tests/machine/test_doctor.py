@@ -60,6 +60,7 @@ def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> N
         patch.delattr(os, "sched_getaffinity")
     patch.setattr(os, "cpu_count", lambda: 4)
     patch.setattr(timing, "utc_now", lambda: made.get("now", "2026-01-01T00:00:00+00:00"))
+    patch.setattr(doctor, "seconds_now", iter([5.0, 7.0]).__next__)
     patch.setattr(doctor, "difference", lambda before, after: {"throttled_seconds": made.get("hot")})
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr(os, "getpid", lambda: OWN)

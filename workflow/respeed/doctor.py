@@ -17,7 +17,7 @@ from respeed.machine.devices import cpu_counters, device_facts, missing_device
 from respeed.machine.process import cpu_quota, memory_left, who_measures
 from respeed.machine.software import library_label, package_versions, scipy_library
 from respeed.measure.case import make_bench
-from respeed.measure.timing import difference, take_snapshot, wrong_clock
+from respeed.measure.timing import difference, seconds_now, take_snapshot, wrong_clock
 from respeed.protocol import REAL
 from respeed.schedule.rows import find_rows, probe_device
 from respeed.text import NOTHING, counted
@@ -171,11 +171,13 @@ def _lock_and_steadiness() -> Iterator[Finding]:
         return
     bench, proof = make_bench(backend)
     before = take_snapshot()
+    began = seconds_now()
     probes = [bench.probe.seconds() for _ in range(PROBES)]
-    hot = difference(before, take_snapshot())["throttled_seconds"]
-    if hot:
+    lost = difference(before, take_snapshot())["throttled_seconds"] or 0.0
+    hot_share = lost / (seconds_now() - began)
+    if hot_share > REAL.max_lost_share:
         advice = "cool it, or expect lower clocks: a machine that is always hot is measured as it is"
-        yield Finding("clocks", f"lowered for heat, for {hot:.2f} s of {PROBES} products", advice)
+        yield Finding("clocks", f"lowered for heat for {hot_share:.0%} of the time", advice)
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
