@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace as Made
@@ -45,8 +46,8 @@ def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> N
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, "utf-8")
     for module, name in (
-        (cpu, "SYS"), (machine, "MACHINE_ID"), (devices, "POWERCAP"), (process, "GROUPS"), (process, "MEMBERSHIP"),
-        (timing, "_CPUS"),
+        (cpu, "SYS"), (machine, "MACHINE_ID"), (devices, "POWERCAP"), (devices, "GPU_FILES"), (process, "GROUPS"),
+        (process, "MEMBERSHIP"), (timing, "_CPUS"),
     ):  # fmt: skip
         patch.setattr(module, name, root / str(getattr(module, name)).lstrip("/"))
     drivers = {kind: [f"{root}{path}" for path in paths] for kind, paths in devices.DRIVERS.items()}
@@ -58,6 +59,10 @@ def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> N
     if made["allowed"] is None:
         patch.delattr(os, "sched_getaffinity")
     patch.setattr(os, "cpu_count", lambda: 4)
+    patch.setattr(timing, "utc_now", lambda: made.get("now", "2026-01-01T00:00:00+00:00"))
+    patch.setattr(doctor, "seconds_now", iter([5.0, 7.0]).__next__)
+    patch.setattr(doctor, "difference", lambda before, after: {"throttled_seconds": made.get("hot")})
+    patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr(os, "getpid", lambda: OWN)
     for module in (cpu, machine):
         patch.setattr(module, "output_of", lambda *words: made["commands"].get(" ".join(words), ""))
@@ -68,7 +73,6 @@ def pretend(made: Mapping[str, Any], root: Path, patch: pytest.MonkeyPatch) -> N
     patch.setattr(rows, "importlib", Made(util=Made(find_spec=made["packages"].get)))
     patch.setattr(doctor, "load_config", lambda: Made(this_machine=made["machine"] or machine.machine_slug()))
     patch.setattr(doctor, "PROFILE_FILES", replace(machines.PROFILE_FILES, folder=root / "hardware"))
-    patch.setattr(machines, "MACHINE_FILES", replace(machines.MACHINE_FILES, folder=root / "machines"))
     pretend_programs(made, patch)
     pretend_devices(made, patch)
 
@@ -93,6 +97,15 @@ def pretend_programs(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None
     patch.setattr(psutil, "sensors_battery", lambda: made["battery"] and Made(**made["battery"]), raising=False)
 
 
+def open_driver(error: str | None, opened: list[bool]) -> None:
+    """Open the library; or raise its error, as after an update of the driver."""
+    opened.append(True)
+    if error:
+        refused = RuntimeError(error)
+        refused.value = 18
+        raise refused
+
+
 def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     """Let NVIDIA's driver, a trial of each device, and the reference probe tell what that machine's do."""
     found = {("DeviceGetCount",): made["gpus"], ("DeviceGetHandleByPciBusId", PCI.encode()): GPU}
@@ -101,7 +114,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     found |= {(name, *([GPU] * name.startswith("Device")), *WHICH.get(name, ())): answer for name, answer in answers}
     opened: list[bool] = []
     ask = {f"nvml{name}": lambda *asked, name=name: opened[0] and found[name, *asked] for name, *_ in found}
-    ask["nvmlInit"] = lambda: opened.append(True)
+    ask["nvmlInit"] = partial(open_driver, made.get("driver_error"), opened)
     patch.setitem(sys.modules, "pynvml", Made(**ask) if made["gpus"] else None)
 
     def try_device(backend: str, device: str, *, anew: bool) -> Any:

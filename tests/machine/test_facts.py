@@ -4,6 +4,7 @@ import errno
 import hashlib
 import math
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from respeed.errors import UserError
+from respeed.machine import process
 from respeed.machine.cpu import choice_as_text, parse_list, show_list
 from respeed.machine.devices import MOST_WATTS, EnergyCounter
 from respeed.machine.process import child_environment, lock_path, output_of
@@ -44,6 +46,19 @@ def test_the_lock_makes_no_folder_that_others_can_write_to(tmp_path: Path, monke
     finally:
         os.umask(before)
     assert lock_path().parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_containers_of_one_host_that_share_a_home_share_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(process, "BOOT", tmp_path / "boot_id")
+    names: list[str] = []
+    for number, host in (("1f24", "a"), ("1f24", "b"), ("", "b")):
+        process.BOOT.write_text(number)
+        monkeypatch.setattr(platform, "node", lambda host=host: host)
+        names.append(lock_path().name)
+    assert names == ["measures-1f24.lock", "measures-1f24.lock", "measures-b.lock"]
 
 
 def link_elsewhere(path: Path) -> None:

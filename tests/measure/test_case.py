@@ -130,6 +130,11 @@ def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypa
         monkeypatch.setattr(one.backend, "memory_factor", 1.5)
         monkeypatch.setattr(one.backend, "bytes_free", lambda times=times: times * takes)
         assert measured(one)["status"] == status
+    # Of both together, if they have one memory.
+    monkeypatch.setattr(one.backend, "unified", True)
+    for times, status in ((3.4, "not-run"), (3.6, "measured")):
+        monkeypatch.setattr(measuring, "memory_free", lambda times=times: times * takes)
+        assert measured(one)["status"] == status
     monkeypatch.setattr("respeed.measure.case.CHECK_FACTOR", 1e9)
     found = [measuring.measure_case(one, one.cases[0], bench(backend(one.profile.precision))) for one in (ORDER, FP64)]
     single, double = (float(facts["reason"].split()[1]) for facts in found)

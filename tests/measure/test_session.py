@@ -18,7 +18,7 @@ from respeed.cli import main
 from respeed.commands import parse_duration
 from respeed.errors import UserError
 from respeed.machine import describe_machine
-from respeed.machine.process import machine_lock
+from respeed.machine.process import machine_lock, telling_environment
 from respeed.machine.software import package_versions
 from respeed.measure import progress, session, timing
 from respeed.measure.order import Order
@@ -66,7 +66,7 @@ class Pretended:
             "device": order.profile.device, "precision": order.profile.precision, "timing": vars(order.timing),
             "start_seconds": 3.0, "library": "torch 2" if begins else None, "wall_seconds": 10.0,
             "architecture": order.profile.architecture, "started": timing.utc_now(),
-            "hardware": describe_machine(), "versions": package_versions(),
+            "hardware": describe_machine(), "versions": package_versions(), "environment": telling_environment(),
         }  # fmt: skip
         made = [
             make_lines(case=one.case, source=one.source, **facts, **(LOST if is_lost else self.facts))
@@ -108,6 +108,15 @@ def test_a_session_measures_all_and_the_next_nothing(pretended: Pretended, monke
     assert len(pretended.turns) == 6
     assert measure(asked(rounds=4).work)
     assert len(pretended.turns) == 8
+
+
+def test_a_clock_without_a_battery_is_told_before_anything_is_measured(
+    pretended: Pretended, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "utc_now", lambda: "1970-01-02T00:00:09+00:00")
+    with pytest.raises(UserError, match=r"^the clock says 1970-01-02, and records are ordered by time: set it$"):
+        measure(asked().work)
+    assert not pretended.turns
 
 
 def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,9 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
         ({"start": "tell('not-run', reason='too hot'); sys.exit()"}, dict.fromkeys(CASES, "not-run"), "too hot", 1),
         ({"64x256": "os.kill(os.getpid(), signal.SIGSEGV)"}, {"64x256": "failed"},
          "the measuring process ended with SIGSEGV", 2),
+        # What it says last is the library's reason.
+        ({"64x256": "print('a\\nOMP: Error #15\\n', file=sys.stderr, flush=True); os.abort()"}, {"64x256": "failed"},
+         "the measuring process ended with SIGABRT: OMP: Error #15", 2),
         ({"64x256": "lose()"}, {"64x256": "failed"}, "its device is lost", 2),
         (dict.fromkeys(CASES, "lose()"), FAILED | {"256x688": "not-run"}, "its device is lost", 3),
         # What nothing could read again, such as half an operation.
@@ -167,6 +170,14 @@ def test_a_case_that_takes_its_process_or_its_device_down_fails_alone_and_the_ne
     assert len(records) == processes
     if len(failed) > 1 and processes > 1:
         assert results[CASES[-1]].reason == "3 other cases left the device useless"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this system binds no process")
+def test_a_row_whose_cpus_the_system_refuses_is_not_run_and_says_so() -> None:
+    (record,) = take(order_of(cpus=(4094, 4095)))
+    assert {(one.status, one.reason) for one in record.results} == {
+        ("not-run", "the system refuses to bind a process to CPU 4094-4095: Invalid argument")
+    }
 
 
 @pytest.mark.parametrize(

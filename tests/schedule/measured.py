@@ -9,6 +9,7 @@ from respeed.inputs.config import Preset, load_config
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.machine import describe_machine
+from respeed.machine.process import telling_environment
 from respeed.machine.software import package_versions
 from respeed.records import Record
 from respeed.schedule.plan import Plan, Turn
@@ -60,7 +61,8 @@ def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **f
             source=wanted.source, wall_seconds=CASE_SECONDS, **said,
             **{"threads": turn.row.threads, "start_seconds": 1e-6, "architecture": profile.architecture,
                "backend": profile.backend, "device": profile.device, "precision": profile.precision,
-               "timing": asdict(asked.timing), "versions": VERSIONS, "hardware": HARDWARE} | facts,
+               "timing": asdict(asked.timing), "versions": VERSIONS, "hardware": HARDWARE,
+               "environment": telling_environment()} | facts,
         )  # fmt: skip
         results.append(result | {"number": number})
     start["started"] = (BEGIN + timedelta(minutes=before)).isoformat()

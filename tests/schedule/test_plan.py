@@ -15,6 +15,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals
+from respeed.machine.process import CHOOSING, telling_environment
 from respeed.measure import session
 from respeed.protocol import SMOKE
 from respeed.records import Record
@@ -172,13 +173,46 @@ def test_what_was_measured_counts_if_row_threads_and_timing_are_those_of_now(
     assert is_counted(ONE, outcome="failed" if facts.get("library", "") is None else 1.0, **facts) == counts
 
 
+TWO_CARDS = HARDWARE | {"accelerators": ["A", "B"]}
+CHOICE = {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "so_far"),
+    [
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"OMP_NUM_THREADS": "2"}}, set()),
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"CUDA_VISIBLE_DEVICES": "1"}},
+         {"A, B, CUDA_VISIBLE_DEVICES=1"}),
+        ({"hardware": TWO_CARDS, "environment": CHOICE | {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}},
+         {"A, B, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50, CUDA_VISIBLE_DEVICES=0"}),
+        ({"hardware": HARDWARE | {"accelerators": ["A"]}, "environment": CHOICE}, {"A, CUDA_VISIBLE_DEVICES=0"}),
+        ({"hardware": HARDWARE | {"accelerators": []}, "environment": {}}, {"an accelerator without a name"}),
+    ],
+)  # fmt: skip
+def test_what_another_card_measured_does_not_count_and_is_named(
+    facts: dict[str, Any], so_far: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in CHOOSING:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in CHOICE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(planning, "accelerator_names", lambda: ("A", "B"))
+    asked = work(rounds=1, experiments=("rbm",), profiles=("gpu",))
+    assert is_counted(asked, asked, **facts) == (not so_far)
+    plan = Plan(asked, (record_of_turn(turn_of(Plan(asked)), asked, steady, 0, **facts),))
+    assert plan.other_cards == so_far
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f" 0,  {'GPU-8f6a, ' * 99}")  # a record has the beginning of it
+    assert is_counted(asked, asked, hardware=TWO_CARDS, environment=telling_environment())
+    cpus = replace(asked, wanted=ONE.wanted)
+    assert Plan(cpus, plan.records).other_cards == set()
+
+
 @pytest.mark.parametrize("outcome", ["failed", "wrong", "not-run"])
 def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_device_changed(outcome: str) -> None:
     assert is_counted(ONE, outcome=outcome)
     assert not is_counted(with_source(ONE, "another"), outcome=outcome)
     for facts in (
         {"versions": VERSIONS | {"torch": "another"}},
-        {"hardware": HARDWARE | {"accelerators": ["A GPU"]}},
         {"hardware": HARDWARE | {"accelerator_driver": "1.0"}},
     ):
         assert not is_counted(ONE, outcome=outcome, **facts)

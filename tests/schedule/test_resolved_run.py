@@ -177,6 +177,16 @@ def test_why_a_row_cannot_run_is_said_at_the_end(
     assert f"respeed: {line}\n" in capsys.readouterr().err
 
 
+def test_a_run_says_which_card_was_measured_so_far_if_another_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "missing_device", lambda device: None)
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert "measured so far" not in announce(measured(1, profiles="gpu"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    line = r"measured so far on .*CUDA_VISIBLE_DEVICES=0.*: that does not count for .*CUDA_VISIBLE_DEVICES=1"
+    assert re.search(line, announce(measured(profiles="gpu")))
+
+
 def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
     monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})

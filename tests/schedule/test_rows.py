@@ -123,6 +123,16 @@ def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch
             "name: --config machine=NAME"
         )
         write_description("box", False, description(memory_bytes=2**34, host="7f3a" * 4))
+    here |= {"memory_bytes": 2**34, "host": "5208" * 4}
+    with pytest.raises(UserError) as refused:
+        check_same_machine("box", False)
+    assert str(refused.value) == (
+        f"results/records/box was measured on another machine (host, {'7f3a' * 4}, not {here['host']}); give this one "
+        "a name: --config machine=NAME; or, as only the system's ID differs, which a new image changes, write "
+        f'"host": "{here["host"]}" in results/records/box/machine.json, if it is the same machine'
+    )
+    write_description("box", False, description(memory_bytes=2**34, host=here["host"]))
+    check_same_machine("box", False)
 
 
 # A device is tried once.
@@ -151,12 +161,16 @@ def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(rows, "accelerator_driver", lambda: answers.get("driver"))
+    monkeypatch.setattr(rows, "accelerator_names", lambda: ("A", "A"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(rows, "distributions", lambda: answers.get("packages", []))
     yield unusable
     rows.probe_device.cache_clear()
 
 
-def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_device_change(tried: Any) -> None:
+def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_device_change(
+    tried: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     no = {"reasons": {"fp32": "too old"}, "lasting": True}
     torch, other = (SimpleNamespace(name=name, version="2.0") for name in ("torch", "other"))
     assert tried(**no) == ("too old", 1)
@@ -165,9 +179,13 @@ def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_devic
     assert tried(driver="580", reasons={"fp32": None}, lasting=True) == (None, 3)
     assert tried(packages=[torch], **no) == ("too old", 4)
     assert tried(packages=[torch, other], **no) == ("too old", 4)
-    assert tried("cpu") == (None, 4)
-    assert tried(backend="program", **no) == ("too old", 5)
-    assert (rows.probe_device("torch", "cuda", anew=True), tried(**no)) == (no, ("too old", 6))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert tried(**no) == ("too old; the driver has A, A, CUDA_VISIBLE_DEVICES=", 5)
+    assert tried("xpu", **no) == ("too old", 6)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert tried("cpu") == (None, 6)
+    assert tried(backend="program", **no) == ("too old", 7)
+    assert (rows.probe_device("torch", "cuda", anew=True), tried(**no)) == (no, ("too old", 8))
 
 
 @pytest.mark.parametrize(

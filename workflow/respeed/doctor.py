@@ -11,18 +11,21 @@ from respeed.analysis.neighbours import find_quiet
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES, notes_of
-from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, usable_cores
+from respeed.inputs.machines import PROFILE_FILES
+from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, small_cores, usable_cores
 from respeed.machine.devices import cpu_counters, device_facts, missing_device
 from respeed.machine.process import cpu_quota, memory_left, who_measures
 from respeed.machine.software import library_label, package_versions, scipy_library
 from respeed.measure.case import make_bench
+from respeed.measure.timing import difference, seconds_now, take_snapshot, wrong_clock
 from respeed.protocol import REAL
 from respeed.schedule.rows import find_rows, probe_device
 from respeed.text import NOTHING, counted
 
 # A process that takes more than this share of a core while we look will probably take as much while we measure.
 BUSY_SHARE = 0.05
+# The counters of all CPUs have a grain of 10 ms, and programs that have just ended are not shown either.
+HIDDEN_SHARE = 0.25
 # Steal time above this share of the cores shows that the host gives them to others.
 STEAL_SHARE = 0.01
 LOOK_SECONDS = 1.0
@@ -51,7 +54,7 @@ def examine() -> int:
         The exit code: 1 if there is any advice, otherwise 0.
     """
     name = load_config().this_machine
-    findings = [*_facts(name), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
+    findings = [*_facts(), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
     table = tabulate(findings, ["looked at", "found", "do"], missingval=NOTHING)
     print(f"{name}\n\n{table}\n")
     headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
@@ -63,21 +66,23 @@ def examine() -> int:
     return 1
 
 
-def _facts(name: str) -> Iterator[Finding]:
+def _facts() -> Iterator[Finding]:
     """Yield the facts of the machine, none of which needs advice."""
-    yield Finding("CPU", f"{cpu_model()}: {len(usable_cores())} physical cores usable, {os.cpu_count()} logical CPUs")
+    cores = f"{len(usable_cores())} physical cores usable"
+    if small := small_cores():
+        cores += f" of two kinds, {small} of them small"
+    yield Finding("CPU", f"{cpu_model()}: {cores}, {os.cpu_count()} logical CPUs")
     yield Finding("instructions", ", ".join(cpu_flags()))
     yield Finding("packages", ", ".join(f"{name} {version}" for name, version in package_versions().items()))
     yield Finding("BLAS of SciPy", library_label(scipy_library()))
     counters, why_not = cpu_counters()
     domains = [counter.domain for counter in counters]
     yield Finding("energy", ", ".join(domains) or f"not measured: {why_not}")
-    notes = notes_of(name)
-    price = notes and notes.price
-    yield Finding("price", f"{price.per_hour:g} {price.currency} an hour" if price else "none is noted")
 
 
 def _cpu() -> Iterator[Finding]:
+    if wrong := wrong_clock():
+        yield Finding("clock", wrong, "set it")
     quota = cpu_quota()
     if quota is None:
         yield Finding("CPU quota", "none")
@@ -104,19 +109,30 @@ def _memory() -> Iterator[Finding]:
 
 
 def _programs() -> Iterator[Finding]:
-    """Watch for a second which other programs are busy, and what share of our CPU time the host gives to others."""
+    """Watch for a second how busy other programs are, and what share of our CPU time the host gives to others."""
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
-    steal = getattr(psutil.cpu_times_percent(interval=LOOK_SECONDS), "steal", 0.0) / 100
-    programs = [process.info for process in psutil.process_iter(["cpu_percent", "name"]) if process.pid != os.getpid()]
-    shares = sorted(((program["cpu_percent"] or 0.0, program["name"]) for program in programs), reverse=True)
-    busy = [f"{name} ({percent:.0f}% of a core)" for percent, name in shares if percent > 100 * BUSY_SHARE]
+    times = psutil.cpu_times_percent(interval=LOOK_SECONDS)
+    steal = getattr(times, "steal", 0.0)
+    shares = []
+    for process in psutil.process_iter(["cpu_percent", "name"]):
+        shares.append((process.info["cpu_percent"] or 0.0, process.info["name"], process.pid != os.getpid()))
+    busy = [
+        f"{name} ({percent:.0f}% of a core)"
+        for percent, name, is_other in sorted(shares, reverse=True)
+        if is_other and percent > 100 * BUSY_SHARE
+    ]
     if busy:
         yield Finding("other programs", ", ".join(busy[:4]), "close them, or measure later")
     else:
         yield Finding("other programs", "none busy")
-    if steal > STEAL_SHARE:
-        yield Finding("host", f"gives {steal:.0%} of our time to others", "use a host of your own, or more rounds")
+    # Other users' programs may be hidden, as those outside of a container are; the counters of all CPUs have them.
+    working = 100 - times.idle - getattr(times, "iowait", 0.0) - steal
+    hidden = working * (os.cpu_count() or 1) - sum(percent for percent, *_ in shares)
+    if hidden > 100 * HIDDEN_SHARE:
+        yield Finding("hidden programs", f"busy ({hidden:.0f}% of a core)", "measure when nobody else uses this host")
+    if steal > 100 * STEAL_SHARE:
+        yield Finding("host", f"gives {steal:.0f}% of our time to others", "use a host of your own, or more rounds")
 
 
 def _devices() -> Iterator[Finding]:
@@ -154,7 +170,14 @@ def _lock_and_steadiness() -> Iterator[Finding]:
         yield Finding("reference probe", f"not looked at: {reason}")
         return
     bench, proof = make_bench(backend)
+    before = take_snapshot()
+    began = seconds_now()
     probes = [bench.probe.seconds() for _ in range(PROBES)]
+    lost = difference(before, take_snapshot())["throttled_seconds"] or 0.0
+    hot_share = lost / (seconds_now() - began)
+    if hot_share > REAL.max_lost_share:
+        advice = "cool it, or expect lower clocks: a machine that is always hot is measured as it is"
+        yield Finding("clocks", f"lowered for heat for {hot_share:.0%} of the time", advice)
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
@@ -164,7 +187,7 @@ def _lock_and_steadiness() -> Iterator[Finding]:
     if threads is None:
         yield Finding("threads", f"unknown ran, {cores} asked")
     else:
-        advice = "check OMP_NUM_THREADS and its like"
+        advice = "check OMP_NUM_THREADS and its like; OpenBLAS in wheels has at most 64 threads"
         yield Finding("threads", f"{threads} ran, {cores} asked", advice if threads != cores else None)
 
 

@@ -84,6 +84,8 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
     Unless they are named, rows without a case, and of libraries that are not installed here, are left out.
     """
     lines = []
+    if cards := plan.other_cards:
+        lines.append(f"measured so far on {'; '.join(sorted(cards))}: that does not count for {plan.card}")
     listed = {entry.wanted.place for entry in plan.first_entries}
     spare = sum(wanted.place not in listed for wanted in plan.work.wanted if wanted.profile not in plan.broken)
     if spare:

@@ -40,6 +40,8 @@ class Backend(ABC):
     shares_cores : bool
         Whether the library has more threads than the row, on the row's CPUs. These threads wait for one another by
         design; their CPU time is checked as well as their number.
+    unified : bool
+        Whether the arrays of an accelerator lie in the host's memory.
     memory_factor : float
         The bytes of a program's arrays on the device, divided by their bytes in fp32.
     looser : mapping of str to float
@@ -50,7 +52,7 @@ class Backend(ABC):
     framework: ClassVar[str]
     synchronous = True
     shares_cores = False
-    in_pieces = graphs = fused = False
+    in_pieces = graphs = fused = unified = False
     pools = 1
     device: Any = "cpu"
     looser: Mapping[str, float] = MappingProxyType({})

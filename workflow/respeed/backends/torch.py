@@ -218,13 +218,14 @@ class OnAccelerator(Torch):
         if reason := why_not(kind, precision):
             raise NotMeasurable(reason)
         super().__init__(precision, threads, device)
+        self.unified = kind == "mps"
         self._random = torch.Generator(self.device).manual_seed(seed)
 
     def uniform(self, out: Tensor) -> Tensor:
         """Fill `out` with random numbers in [0, 1) from the row's own generator, and return it."""
         return out.uniform_(generator=self._random)
 
-    def bytes_free(self) -> float:
+    def bytes_free(self) -> float | None:
         """Return how many bytes of the device's memory are free for arrays."""
         device = self.device
         of = self._of
@@ -254,6 +255,7 @@ class OnCuda(OnAccelerator):
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:
         super().__init__(device, precision, threads, seed)
+        self.unified = bool(torch.cuda.get_device_properties(self.device).is_integrated)
         # Convolutions: cuDNN would use TF32 unless told otherwise, and guess which algorithm is the fastest.
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = True
@@ -303,9 +305,14 @@ class OnCuda(OnAccelerator):
         # Plain steps first: a capture is no place to load kernels or to choose algorithms in.
         return (self._graphs.none(), nullcontext())
 
-    def bytes_free(self) -> float:
-        """Return the bytes of the device's memory free for arrays, without what graphs and matrix products need."""
+    def bytes_free(self) -> float | None:
+        """Return the bytes of the device's memory free for arrays, without what graphs and matrix products need.
+
+        Returns None if arrays lie in the host's memory: the driver counts what the kernel keeps of files as used.
+        """
         free = super().bytes_free()
+        if free is None or self.unified:
+            return None
         free -= self._graphs.bytes_kept() + self._graphs.workspace_bytes
         return max(0.0, free)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from respeed.machine.cpu import core_cpus, cpu_flags, cpu_model, frequency_governor, usable_cores
+from respeed.machine.cpu import core_cpus, cpu_flags, cpu_model, frequency_governor, small_cores, usable_cores
 from respeed.machine.devices import accelerator_driver, accelerator_names
 from respeed.machine.process import Facts, cpu_quota, output_of, read_word
 from respeed.machine.software import scipy_library
@@ -64,6 +64,7 @@ def describe_machine() -> Facts:
         "physical_cores": psutil.cpu_count(logical=False),
         "usable_cores": len(usable_cores()),
         "core_cpus": core_cpus(),
+        "small_cores": small_cores(),
         "logical_cpus": os.cpu_count(),
         "cpu_quota": cpu_quota(),
         "frequency_governor": frequency_governor(),

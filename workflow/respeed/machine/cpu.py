@@ -17,6 +17,10 @@ from respeed.text import squeeze
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 # Linux's files about its CPUs.
 SYS = Path("/sys/devices/system/cpu")
+# A core with at most this share of the largest core's capacity is small; those of one kind differ by a few percent.
+SMALL_SHARE = 0.8
+# The kernel's number for the largest core's capacity.
+LARGEST = 1024
 # The vector extensions that decide how fast a matrix product can be, by Linux's names; below, macOS's names, under
 # hw.optional.
 INSTRUCTIONS = (
@@ -58,7 +62,7 @@ def choice_as_text(value: Any) -> str:
 
 
 def core_cpus() -> list[list[int]] | None:
-    """Return the logical CPUs of each physical core that this process may run on.
+    """Return the logical CPUs of each physical core that this process may run on, the largest cores first.
 
     Returns None where the system cannot bind a process to CPUs (macOS).
     """
@@ -66,7 +70,22 @@ def core_cpus() -> list[list[int]] | None:
     for cpu in allowed_cpus():
         siblings = read_word(SYS / f"cpu{cpu}/topology/thread_siblings_list") or str(cpu)
         cores.setdefault(siblings, []).append(cpu)
-    return list(cores.values()) or None
+    return sorted(cores.values(), key=lambda core: -_capacity(core[0])) or None
+
+
+def _capacity(cpu: int) -> float:
+    """Return how much a CPU computes, as a share of the largest; 1 if the system does not tell cores apart."""
+    if reported := read_word(SYS / f"cpu{cpu}/cpu_capacity"):
+        return int(reported) / LARGEST
+    # Older kernels report only which of Intel's cores are efficient ones.
+    is_efficient = cpu in (parse_list(read_word(SYS.parents[1] / "cpu_atom/cpus")) or ())
+    return SMALL_SHARE if is_efficient else 1.0
+
+
+def small_cores() -> int:
+    """Return how many of the usable cores are much smaller than the largest one."""
+    capacities = [_capacity(cpu) for cpu in usable_cores()]
+    return sum(capacity <= SMALL_SHARE * max(capacities) for capacity in capacities)
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -85,9 +104,22 @@ def paid_cpus(quota: float | None) -> int | None:
 def cpu_model() -> str:
     """Return the name that the CPU reports, such as "Intel(R) Xeon(R) Gold 6354 CPU @ 3.00GHz"."""
     line = re.search(r"^\s*Model name:(.*)$", output_of("lscpu"), re.MULTILINE)
-    name = line[1] if line else output_of("sysctl", "-n", "machdep.cpu.brand_string")
-    # Some have runs of spaces in their name, which records have as one.
-    return squeeze(name) or platform.processor() or platform.machine() or "unknown CPU"
+    names = (
+        line[1] if line else "",
+        output_of("sysctl", "-n", "machdep.cpu.brand_string"),
+        _cpuinfo("model name"),
+        f"ARM {_cpuinfo('CPU implementer')} {part}" if (part := _cpuinfo("CPU part")) else "",
+        platform.processor(),
+        platform.machine(),
+    )
+    # Some have runs of spaces in their name, which records have as one; lscpu prints "-" for a name that is not known.
+    return next((name for name in map(squeeze, names) if name not in ("", "-")), "unknown CPU")
+
+
+def _cpuinfo(key: str) -> str:
+    """Return the value of a key in Linux's description of the first CPU; "" if there is none."""
+    line = re.search(rf"^{key}\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
+    return line[1] if line else ""
 
 
 def cpu_flags() -> list[str]:
@@ -95,9 +127,7 @@ def cpu_flags() -> list[str]:
     if platform.system() == "Darwin":
         has = re.findall(r"^hw\.optional\.(\S+): 1$", output_of("sysctl", "hw.optional"), re.MULTILINE)
         return sorted(_ON_MACOS[name] for name in has if name in _ON_MACOS)
-    line = re.search(r"^(?:flags|Features)\s*:(.*)$", read_word(Path("/proc/cpuinfo")), re.MULTILINE)
-    words = line[1].split() if line else []
-    return sorted({*INSTRUCTIONS}.intersection(words))
+    return sorted({*INSTRUCTIONS}.intersection(_cpuinfo("(?:flags|Features)").split()))
 
 
 def frequency_governor() -> str | None:

@@ -9,14 +9,15 @@ import contextlib
 import functools
 import math
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from respeed.machine.process import Facts, read_word
-from respeed.text import squeeze
+from respeed.machine.process import CHOOSING, Facts, read_word
+from respeed.text import clip, squeeze
 
 # The usual names of the kinds of accelerators.
 NAMES = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS", "tpu": "TPU"}
@@ -28,6 +29,8 @@ DRIVERS = {
     "mps": ("/System/Library/Frameworks/Metal.framework",),
     "tpu": ("/dev/accel0", "/dev/accel", "/dev/vfio"),
 }
+# A file about each NVIDIA device, which the driver writes by itself.
+GPU_FILES = Path("/proc/driver/nvidia/gpus")
 POWERCAP = Path("/sys/class/powercap")
 # No package of a CPU uses so much power. If a counter could wrap within a block at this power, it may have done so.
 MOST_WATTS = 1000.0
@@ -35,6 +38,8 @@ MOST_WATTS = 1000.0
 # NVML's constants: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
 _SM = 1
 _CORE = 0
+# NVML's errors that mean that there is no NVIDIA driver: it is not loaded, or has no library.
+ABSENT = (9, 12)
 # A larger number means that the device has no such reading (NVML_VALUE_NOT_AVAILABLE is 2^32 - 1), except for bytes.
 MOST_READ = 1e6
 
@@ -57,7 +62,7 @@ CLOCK: Mapping[str, Query] = {
     "highest_sm_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, _SM),
     "watts": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1e3,
     "celsius": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, _CORE),
-    "reasons": lambda nvml, gpu: nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu),
+    "reasons": lambda nvml, gpu: _clock_reasons(nvml, gpu),
 }
 
 
@@ -91,8 +96,35 @@ def device_facts(pci: str | None = None) -> list[Facts]:
 
 @functools.cache
 def accelerator_names() -> tuple[str, ...]:
-    """Return the names of all NVIDIA devices that the driver shows, whether or not CUDA_VISIBLE_DEVICES hides them."""
-    return tuple(squeeze(facts.get("name", "NVIDIA GPU")) for facts in device_facts())
+    """Return the names of all NVIDIA devices that the driver shows, whether or not CUDA_VISIBLE_DEVICES hides them.
+
+    If NVML cannot ask the driver, such as after an update of the driver, the names are those in the driver's own files:
+    devices that cannot be asked are not absent.
+    """
+    names = [facts.get("name", "NVIDIA GPU") for facts in device_facts()]
+    if driver_error():
+        texts = map(read_word, sorted(GPU_FILES.glob("*/information")))
+        names = re.findall(r"^Model:(.*)$", "\n".join(texts), re.MULTILINE)
+    return tuple(map(squeeze, names))
+
+
+def driver_error() -> str | None:
+    """Return why NVML cannot ask NVIDIA's driver about its devices; None if it can, or if there is no such driver."""
+    try:
+        _ask_driver()
+    except Exception as error:  # NVML's own, or that it is not installed
+        is_absent = getattr(error, "value", ABSENT[0]) in ABSENT
+        return None if is_absent else f"NVIDIA's driver cannot be asked ({error}): reboot if it was updated"
+    return None
+
+
+def name_card(accelerators: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Return a machine's accelerators, and the variables that choose among them, in words.
+
+    A record has no odd spaces, and the beginning of a long list, so these tell no choices apart.
+    """
+    chosen = [f"{name}={clip(squeeze(environment[name]), 200)}" for name in sorted(CHOOSING & environment.keys())]
+    return ", ".join([*accelerators, *chosen]) or "an accelerator without a name"
 
 
 def accelerator_driver() -> str | None:
@@ -116,14 +148,19 @@ def _find_devices(pci: str | None = None) -> tuple[Any, list[Any]]:
     Returns None and no handles if the library, the driver, the permission, or such a device is missing.
     """
     try:
-        import pynvml as nvml
-
-        nvml.nvmlInit()
-        if pci is not None:
-            return nvml, [nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())]
-        return nvml, [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    except Exception:  # whatever fails here means that there is no such device
+        return _ask_driver(pci)
+    except Exception:  # whatever fails here means that no such device can be asked
         return None, []
+
+
+def _ask_driver(pci: str | None = None) -> tuple[Any, list[Any]]:
+    """Return what `_find_devices` does; raise an error of NVML, or ImportError, if there is none."""
+    import pynvml as nvml
+
+    nvml.nvmlInit()
+    if pci is not None:
+        return nvml, [nvml.nvmlDeviceGetHandleByPciBusId(pci.encode())]
+    return nvml, [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
 
 
 def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
@@ -136,6 +173,13 @@ def _find_own(device: str, pci: str | None) -> tuple[Any, list[Any]]:
         return None, []
     nvml, devices = _find_devices(pci)
     return nvml, [gpu for gpu in devices if not _is_sliced(nvml, gpu)]
+
+
+def _clock_reasons(nvml: ModuleType, gpu: Any) -> Any:
+    """Return why a device's clock is not higher; libraries before version 535 have only the older name."""
+    with contextlib.suppress(Exception):
+        return nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)
+    return nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
 
 
 def _is_sliced(nvml: ModuleType, gpu: Any) -> bool:

@@ -36,12 +36,13 @@ from respeed.paths import lock_file, private_folder
 Facts = dict[str, Any]
 # Inherited and listed in records: the choice of devices, and libraries that are loaded before all others.
 PRELOADED = {"LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
-NAMED = PRELOADED | {
+CHOOSING = {
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HSA_XNACK",
     "ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY", "ONEAPI_DEVICE_SELECTOR", "TPU_VISIBLE_CHIPS",
     "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU_PROCESS_BOUNDS", "TPU_ACCELERATOR_TYPE",
 }  # fmt: skip
+NAMED = PRELOADED | CHOOSING
 # Inherited and not listed in records, since they name users, hosts and folders.
 INHERITED = {
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
@@ -79,9 +80,13 @@ FIXED = {
 # thread: this thread and the calling one would take turns on one CPU, as at large sizes they still do.
 ON_ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_enable_concurrency_optimized_scheduler=false"}
 
-# Linux's control groups, of the second version, and which of them this process is in.
+# Linux's control groups, of both versions, and which of them this process is in.
 GROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
+# The first version's limit of memory is 2^63 less a page where there is none, and no machine has half as much.
+NO_LIMIT = 2**62
+# All containers of a running system have this number in common.
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -106,7 +111,10 @@ def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str
 
 
 def bind(cpus: Collection[int]) -> None:
-    """Bind this process to `cpus`, where the system can do so; change nothing if `cpus` is empty."""
+    """Bind this process to `cpus`, where the system can do so; change nothing if `cpus` is empty.
+
+    Raises OSError if the system refuses.
+    """
     if cpus and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
 
@@ -120,16 +128,24 @@ def cpu_quota() -> float | None:
     """Return the CPU time allowed per second, such as 2.5 for two and a half CPUs; None if there is no limit."""
 
     def quota(group: Path) -> float:
-        allowed, period = (group / "cpu.max").read_text().split()
-        return int(allowed) / int(period)
+        first = " ".join(read_word(group / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+        allowed, period = map(int, (read_word(group / "cpu.max") or first).split())
+        return allowed / period
 
-    return min(_read_groups(quota), default=None)
+    # The first version has -1 for no limit.
+    return min((cpus for cpus in _read_groups("cpu", quota) if cpus > 0), default=None)
 
 
 def quota_seconds() -> float | None:
     """Return for how long the CPU quota has stopped threads, added over CPUs; None if the system does not tell."""
-    stopped = _read_groups(lambda group: 1e-6 * _counter(group / "cpu.stat", "throttled_usec"))
-    return sum(stopped) if stopped else None
+
+    def stopped(group: Path) -> float:
+        counters = _counters(group / "cpu.stat")
+        is_first = "throttled_time" in counters
+        return 1e-9 * counters["throttled_time"] if is_first else 1e-6 * counters["throttled_usec"]
+
+    seconds = _read_groups("cpu", stopped)
+    return sum(seconds) if seconds else None
 
 
 def memory_left() -> float | None:
@@ -139,10 +155,14 @@ def memory_left() -> float | None:
     """
 
     def left(group: Path) -> float:
-        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
-        return max(0, limit - used + _counter(group / "memory.stat", "inactive_file"))
+        limit = read_word(group / "memory.max") or read_word(group / "memory.limit_in_bytes")
+        used = read_word(group / "memory.current") or read_word(group / "memory.usage_in_bytes")
+        counters = _counters(group / "memory.stat")
+        cache = counters.get("total_inactive_file", counters["inactive_file"])  # the first one with the groups below
+        return max(0, int(limit) - int(used) + cache)
 
-    return min(_read_groups(left), default=None)
+    least = min(_read_groups("memory", left), default=math.inf)
+    return least if least < NO_LIMIT else None
 
 
 def memory_free() -> float:
@@ -158,23 +178,32 @@ def memory_free() -> float:
     return float(psutil.Process().memory_info().rss + free)
 
 
-def _read_groups(read: Callable[[Path], float]) -> list[float]:
-    """Return the results of `read` for this process's control group and for its parent groups, whose limits also hold.
+def _read_groups(controller: str, read: Callable[[Path], float]) -> list[float]:
+    """Return the results of `read` for this process's groups of a controller, "cpu" or "memory".
 
-    A group is left out if a file is missing or has the word "max" in place of a number. In a container the process's
-    group appears as the root; elsewhere (systemd, Slurm) the group lies deeper.
+    These are the group of the version that the controller belongs to, and its parent groups, whose limits also hold. A
+    group is left out if a file is missing or has no number, such as the word "max". In a container the process's group
+    appears as the root; elsewhere (systemd, Slurm) the group lies deeper.
     """
-    group = GROUPS / read_word(MEMBERSHIP).partition("0::/")[2].partition("\n")[0]
-    limits = []
-    for folder in (group, *group.parents):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            limits.append(read(folder))
-    return limits
+    values = []
+    for line in read_word(MEMBERSHIP).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        # Where the first version is in use, each controller has a folder, and the second version one of its own.
+        mount = GROUPS / (controller if controllers else "unified")
+        if not mount.is_dir():
+            mount = GROUPS
+        group = mount / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                values.append(read(folder))
+    return values
 
 
-def _counter(path: Path, key: str) -> int:
-    counters = dict(line.split(maxsplit=1) for line in path.read_text().splitlines())
-    return int(counters[key])
+def _counters(path: Path) -> dict[str, int]:
+    """Return the counters in a file of the kernel's, by name."""
+    return {name: int(value) for name, value in map(str.split, read_word(path).splitlines())}
 
 
 def private_stdout() -> TextIO:
@@ -251,8 +280,11 @@ LOOK_SECONDS = 0.5
 
 
 def lock_path() -> Path:
-    """Return this user's lock file for this machine; it has the machine's name, as machines may share a home folder."""
-    return private_folder() / f"measures-{platform.node()}.lock"
+    """Return this user's lock file for this machine, as machines may share a home folder.
+
+    It has the number of the running system, which containers share, or else the machine's name.
+    """
+    return private_folder() / f"measures-{read_word(BOOT) or platform.node()}.lock"
 
 
 @contextlib.contextmanager

@@ -89,8 +89,10 @@ def make_bench(backend: Backend, meter: Meter = NO_METER) -> tuple[Bench, Facts]
     return Bench(backend, probe, meter=meter), prove_threads(probe)
 
 
-def thread_complaint(profile: Profile, threads: int, proof: Facts, *, is_shared: bool = False) -> str | None:
+def thread_complaint(profile: Profile, threads: int, proof: Facts, most: int, *, is_shared: bool = False) -> str | None:
     """Return why this process may not measure: a wrong number of threads ran; None if the number is right.
+
+    The library has at most `most` threads, which may be fewer than the row's cores: OpenBLAS in wheels has 64.
 
     If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
     library's pool, but all together may not take the time of more than `threads` CPUs.
@@ -103,7 +105,7 @@ def thread_complaint(profile: Profile, threads: int, proof: Facts, *, is_shared:
     if ran is None or ran in (threads, threads + is_shared):
         return None
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
-    if threads > MANY and threads // 2 <= ran < threads:
+    if threads > MANY and min(threads // 2, most) <= ran < threads:
         return None
     return f"{counted(ran, 'thread')} ran, {threads} asked"
 
@@ -162,7 +164,8 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
         return
-    if complaint := thread_complaint(profile, order.threads, threads_proof, is_shared=backend.shares_cores):
+    most = described["threads_set"]
+    if complaint := thread_complaint(profile, order.threads, threads_proof, most, is_shared=backend.shares_cores):
         emit("not-run", reason=complaint)
         return
     ready = {
@@ -246,9 +249,11 @@ def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | Non
 
     On the host, array elements have `width` times as many bytes as in fp32.
     """
+    on_device = memory_bytes * backend.memory_factor
+    on_host = CHECK_FACTOR * memory_bytes * width + (on_device if backend.unified else 0.0)
     for memory, needed, free in (
-        ("GPU memory", memory_bytes * backend.memory_factor, backend.bytes_free()),
-        ("memory", CHECK_FACTOR * memory_bytes * width, memory_free()),
+        ("GPU memory", on_device, backend.bytes_free()),
+        ("memory", on_host, memory_free()),
     ):
         if free is not None and needed > free:
             return f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}"

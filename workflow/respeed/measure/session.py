@@ -3,9 +3,11 @@
 import math
 
 from respeed.analysis.cells import judge_cells
+from respeed.errors import UserError
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Job, Order
 from respeed.measure.progress import Progress
+from respeed.measure.timing import wrong_clock
 from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
@@ -23,13 +25,15 @@ def measure_session(
 
     Say at the end how long it took, and why it ended. Return whether no case was left to measure.
 
-    With `budget_seconds`, no turn begins that is expected to end after the budget. Raises UserError if the machine's
-    records were made on other hardware, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is
-    None, after `budget_seconds`.
+    With `budget_seconds`, no turn begins that is expected to end after the budget. Raises UserError if the clock is
+    wrong, if the machine's records were made on other hardware, or if another measurement still runs after
+    `wait_seconds`; if `wait_seconds` is None, after `budget_seconds`.
     """
     broken = frozenset[str]()
     last = None
     begun = None
+    if wrong := wrong_clock():
+        raise UserError(f"{wrong}: set it")
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:

@@ -23,6 +23,8 @@ from respeed.machine.devices import EnergyCounter
 from respeed.machine.process import Facts, allowed_cpus, quota_seconds, read_word
 from respeed.protocol import Block, TimingProtocol, Warmup
 
+# No measurement was made before.
+FIRST_DAY = "2026-01-01"
 # A function that runs a step of a program, or waits for a device.
 Step = Callable[[], None]
 
@@ -35,6 +37,12 @@ def seconds_now() -> float:
 def utc_now() -> str:
     """Return the date and time in UTC, in ISO 8601 format, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def wrong_clock() -> str | None:
+    """Return that the system's clock cannot be right, as on a board without a battery; None if it may be."""
+    today = utc_now()[:10]
+    return None if today >= FIRST_DAY else f"the clock says {today}, and records are ordered by time"
 
 
 def time_steps(step: Step, sync: Step, count: int = 1) -> float:

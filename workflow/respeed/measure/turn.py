@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from pydantic import TypeAdapter
@@ -22,6 +23,7 @@ from respeed.errors import UserError, cannot_write, is_of_the_disk
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Profile
 from respeed.machine import describe_machine
+from respeed.machine.cpu import show_list
 from respeed.machine.process import (
     Facts,
     Held,
@@ -37,6 +39,7 @@ from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
+from respeed.text import shorten
 
 if TYPE_CHECKING:  # it imports pandas, which the measuring process must not
     from respeed.measure.progress import Progress
@@ -127,9 +130,10 @@ class _Process:
 
         The process is killed if an event cannot be recorded, or if the next one does not come in time.
         """
-        with subprocess.Popen(
+        with TemporaryFile("w+", encoding="utf-8", errors="replace") as messages, subprocess.Popen(
             [sys.executable, "-P", "-m", "respeed.measure.turn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env=child_environment(self.order.threads), pass_fds=lock, preexec_fn=ignore_interrupts,
+            stderr=messages, text=True, env=child_environment(self.order.threads), pass_fds=lock,
+            preexec_fn=ignore_interrupts,
         ) as worker:  # fmt: skip
             assert worker.stdin is not None
             try:
@@ -143,7 +147,11 @@ class _Process:
                 raise
             finally:
                 self._lift_limit()
-        return ended, reason or self._stuck or how_it_ended(worker.returncode)
+                worker.wait()
+                messages.seek(0)
+                printed = messages.read()
+                sys.stderr.write(printed)
+        return ended, reason or self._stuck or how_it_ended(worker.returncode, printed)
 
     def _note(self, text: str) -> None:
         if self.progress:
@@ -226,13 +234,13 @@ class _Process:
         return Record(self.machine, self.path, self.start, tuple(self.results))
 
 
-def how_it_ended(code: int) -> str:
-    """Return, in words, how a process with this exit code ended."""
+def how_it_ended(code: int, printed: str) -> str:
+    """Return, in words, how a process with this exit code ended, with the last line that it printed as an error."""
     if code == -signal.SIGKILL:
         return "the measuring process was killed, perhaps for want of memory"
-    if code < 0:
-        return f"the measuring process ended with {signal.Signals(-code).name}"
-    return f"the measuring process ended with exit code {code}"
+    end = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    last = shorten(printed.strip().rpartition("\n")[2])
+    return f"the measuring process ended with {end}" + (f": {last}" if last else "")
 
 
 # --- the process
@@ -260,13 +268,18 @@ def _run(text: str, events: TextIO) -> None:
         return
     data = json.loads(text)
     order: Order = TypeAdapter(Order).validate_python(data | {"profile": Profile(**data["profile"])})
-    bind(order.cpus)
-
-    from respeed.measure.case import measure_cases
 
     def emit(event: str, **facts: Any) -> None:
         events.write(json.dumps({"event": event, **facts}, allow_nan=False, default=asdict) + "\n")
         events.flush()
+
+    try:
+        bind(order.cpus)
+    except OSError as error:
+        emit("not-run", reason=f"the system refuses to bind a process to CPU {show_list(order.cpus)}: {error.strerror}")
+        return
+
+    from respeed.measure.case import measure_cases
 
     measure_cases(order, emit)
 

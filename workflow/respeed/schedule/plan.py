@@ -8,6 +8,7 @@ or until the minutes are used up.
 """
 
 import math
+import os
 import random
 import statistics
 from collections import defaultdict
@@ -26,7 +27,7 @@ from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
 from respeed.analysis.rounds import read_rounds, settings_of
 from respeed.analysis.speedups import Compared, Samples, add_totals, compare_to_fastest_cpu
 from respeed.analysis.tables import CellKey
-from respeed.machine import describe_machine
+from respeed.machine.devices import accelerator_driver, accelerator_names, name_card
 from respeed.machine.software import package_versions
 from respeed.model import Papers
 from respeed.records import Record, Result, read_records
@@ -101,21 +102,35 @@ class Plan:
     def tries(self) -> Mapping[tuple[str, str], list[Try]]:
         """Return, for each case on a row, the results that count, in the order of time."""
         versions = package_versions()
-        hardware = describe_machine()
+        driver = accelerator_driver()
         cases = {wanted.place: wanted for wanted in self.work.wanted}
         tries: dict[tuple[str, str], list[Try]] = defaultdict(list)
         for record in self.records:
             start = record.start
-            if start.started < self.work.since:
+            if start.started < self.work.since or self._card_of(record) != self.card:
                 continue
-            is_same = start.versions == versions and all(
-                getattr(start.machine, fact) == hardware[fact] for fact in ("accelerators", "accelerator_driver")
-            )
+            is_same = start.versions == versions and start.machine.accelerator_driver == driver
             for result in record.results:
                 wanted = cases.get((record.profile, result.key))
                 if wanted and _counts(wanted, record, result, self.work, is_same):
                     tries[wanted.place].append((record, result))
         return tries
+
+    @cached_property
+    def card(self) -> str:
+        """Return the machine's accelerators now, and the choice among them, in words."""
+        return name_card(accelerator_names(), os.environ)
+
+    @property
+    def other_cards(self) -> set[str]:
+        """Return the other accelerators on which the rows that are asked for have been measured, in words."""
+        asked = {wanted.profile for wanted in self.work.wanted}
+        return {self._card_of(record) for record in self.records if record.profile in asked} - {self.card}
+
+    def _card_of(self, record: Record) -> str:
+        """Return the accelerators among which a record's row ran, in words; for a row on CPUs, those of now."""
+        start = record.start
+        return self.card if start.profile.is_cpu else name_card(start.machine.accelerators, start.environment)
 
     def tried(self, wanted: Wanted) -> list[Try]:
         """Return the results of a case that count."""

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,12 +15,18 @@ from itertools import chain
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.machines import Profile, Profiles, other_library
-from respeed.machine import describe_machine, difference
+from respeed.machine import HOST, describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
-from respeed.machine.devices import accelerator_driver, accelerator_names, missing_device
+from respeed.machine.devices import (
+    accelerator_driver,
+    accelerator_names,
+    driver_error,
+    missing_device,
+    name_card,
+)
 from respeed.machine.process import Facts, telling_environment
 from respeed.paths import private_folder, read_kept, records_folder, write_json
-from respeed.records import is_imported, known_hardware
+from respeed.records import DESCRIPTION, is_imported, known_hardware
 from respeed.text import counted, shorten
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
@@ -52,11 +59,15 @@ def check_same_machine(machine: str, smoke: bool) -> None:
     if is_imported(machine, smoke):
         raise UserError(f"{machine} is the name of imported records; give this machine another: --config machine=NAME")
     recorded = known_hardware(machine, smoke)
-    if recorded and (differs := difference(recorded, describe_machine())):
-        raise UserError(
-            f"{records_folder(smoke) / machine} was measured on another machine ({differs}); give this one a name: "
-            "--config machine=NAME"
-        )
+    facts = describe_machine()
+    if recorded and (differs := difference(recorded, facts)):
+        folder = records_folder(smoke) / machine
+        line = f"{folder} was measured on another machine ({differs}); give this one a name: --config machine=NAME"
+        if not difference(recorded, facts | {HOST: recorded[HOST]}):
+            mark = f'"{HOST}": {json.dumps(facts[HOST])}'
+            line += f"; or, as only the system's ID differs, which a new image changes, write {mark} in "
+            line += f"{folder / DESCRIPTION}, if it is the same machine"
+        raise UserError(line)
 
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
@@ -139,6 +150,11 @@ def unusable(profile: Profile) -> str | None:
         return None
     answer = probe_device(profile.backend, profile.device)
     reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
+    if reason and profile.device.startswith("cuda"):
+        if error := driver_error():
+            return f"{reason}; {error}"
+        if "CUDA_VISIBLE_DEVICES" in os.environ:
+            return f"{reason}; the driver has {name_card(accelerator_names(), os.environ)}"
     return reason
 
 
