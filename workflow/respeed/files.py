@@ -4,7 +4,7 @@ from pathlib import Path
 
 from respeed.errors import UserError, nearest
 from respeed.exchange import names_below, read_bundle
-from respeed.inputs.config import load_config
+from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
@@ -68,7 +68,7 @@ def check(path: Path | None, show: str | None = None) -> int:
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
             looked.append(counted(len(kind.names()), kind.kind))
-        mistakes += broken_files()
+        mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
             try:
                 for line in say_denied(name):
