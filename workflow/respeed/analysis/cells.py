@@ -21,7 +21,7 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
-from respeed.analysis.rounds import JudgedRound, count_causes, every_case, settings_of
+from respeed.analysis.rounds import JudgedRound, count_causes, every_case
 from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, Profiles, other_library
@@ -394,18 +394,13 @@ def describe_work(experiment: Experiment, case: Case) -> str:
 
 
 def _rows_of_machine(ran: Mapping[str, Row], profiles: Profiles, hardware: Mapping[str, Any]) -> list[Row | Profile]:
-    """Return the rows of one machine as their profiles' files say, in order of architecture and name.
+    """Return the rows of one machine as they `ran`, with the labels of its records, in order of architecture and name.
 
-    If the file is gone, or its settings differ from the records, the row is as it `ran`.
+    A row that did not run is as its profile's file says.
     """
     rows: dict[str, Row | Profile] = dict(ran)
     for name, profile in profiles.items():
-        row = ran.get(name)
-        if row is None:
-            is_shown = not profile.optional
-        else:
-            is_shown = settings_of(row, row.threads) == settings_of(profile, profile.threads)
-        if is_shown and not other_library(profile, hardware):
+        if name not in ran and not profile.optional and not other_library(profile, hardware):
             rows[name] = profile
     return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))
 
