@@ -1,6 +1,7 @@
 """From records to cells."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +110,13 @@ def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_an
 def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran() -> None:
     for cpus, label in (("socket 1", "label of torch-1"), (None, PROFILES["torch-1"].label)):
         assert one(cells_of(seven(0.1, cpus=cpus)), "torch-1").label == label
+
+
+def test_a_row_of_others_keeps_the_label_of_its_record_whatever_the_file_here_says() -> None:
+    own, foreign = seven(0.1), seven(0.1, machine="theirs")
+    foreign = [replace(record, path=Path("results/imported", *record.path.parts[2:])) for record in foreign]
+    labels = {cell.machine: cell.label for cell in cells_of([*own, *foreign]) if cell.profile == "torch-1"}
+    assert labels == {"box": PROFILES["torch-1"].label, "theirs": "label of torch-1"}
 
 
 def test_only_nets_and_controls_may_be_faster_than_products() -> None:

@@ -68,6 +68,22 @@ def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None
         respeed.load_tables(tmp_path)
 
 
+def test_tables_of_another_form_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_machines(1)
+    make_tables(False, PAPERS, PROFILES, {}).write(tmp_path)
+    whole = (tmp_path / "rounds.csv").read_text("utf-8")
+    for text in (
+        whole.replace("machine", "machines", 1),
+        whole.replace(",", ";"),
+        whole.replace("box-00", "a,b", 1),
+        "",
+    ):
+        (tmp_path / "rounds.csv").write_text(text, "utf-8")
+        with pytest.raises(UserError, match=r"^.*rounds\.csv: cannot be read \(.*\); build the tables first: respeed"):
+            respeed.load_tables(tmp_path)
+
+
 def test_the_example_of_the_docs_runs_on_the_tables_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,3 +90,9 @@ def test_a_claim_about_sizes_is_not_about_their_total() -> None:
     for test, facts in (("memory", {}), ("crossover", {"over": ("gpu",)}), ("limited", {"over_case": "2048x1024"})):
         claim = Claim("it", "It is.", test, "dbn", "multi-cpu", by="visible" * (test == "limited"), **facts)
         assert "total" not in {one.case for one in state_claim(claim, PAPER)}
+
+
+def test_a_claim_about_single_sizes_has_these_in_the_order_of_the_table() -> None:
+    sizes = DBN.case_names()
+    claim = Claim("it", "It is.", "faster", "dbn", "gpu", ("single-cpu",), cases=(sizes[2], sizes[0]))
+    assert [one.case for one in state_claim(claim, PAPER)] == [sizes[0], sizes[2]]

@@ -31,6 +31,11 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
     project.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", r'"\e[31mred\u202e"')
     os.mkfifo(workflow / "hardware/pipe.yaml")
     (workflow / "machines/My Box.yaml").write_text("")
+    (workflow / "papers/other").mkdir()
+    for name in ("hardware/mine.yml", "machines/far.yaml.txt", "papers/mine.yaml", "papers/other/Paper.yml"):
+        (workflow / name).write_text("")
+    for name in ("hardware/notes.md", "hardware/gpu.yaml~", "machines/.far.yaml.swp"):  # nobody means them to be read
+        (workflow / name).write_text("")
     (workflow / "machines/box.yaml").write_text("price: !!int ''\n")
     project.edit("workflow/papers/bergstra2010/published.csv", "6573.73,ex", "6_573.73,ex")
     (workflow / "respeed/workloads/mine.py").write_text("def build(:\n")
@@ -44,7 +49,7 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
         last
         == f"{len(lines)} mistakes; looked at config.yaml, {profiles} hardware profiles, {papers} papers, 1 machine"
     )
-    for unwanted in ("Traceback", str(project.folder), "\x1b"):
+    for unwanted in ("Traceback", str(project.folder), "\x1b", "notes.md", "yaml~", ".swp"):
         assert unwanted not in done.stdout
     for line in (
         f"config.yaml:{seed}: tags (!!int) are not allowed",
@@ -52,6 +57,10 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
         "workflow/hardware/pipe.yaml: is no regular file",
         "workflow/machines/My Box.yaml: 'My Box' cannot be the name of a machine",
         "workflow/machines/box.yaml:1: tags (!!int) are not allowed",
+        "workflow/hardware/mine.yml: is not read; a hardware profile's file here is named mine.yaml",
+        "workflow/machines/far.yaml.txt: is not read; a machine's file here is named far.yaml",
+        "workflow/papers/mine.yaml: is not read; a paper's file here is named mine/paper.yaml",
+        "workflow/papers/other: is not read; a paper's file here is named other/paper.yaml",
         "workflow/papers/bergstra2010/published.csv:",
         "workflow/respeed/workloads/mine.py: is not Python",
     ):
@@ -74,3 +83,10 @@ def test_a_command_in_a_folder_of_the_clone_says_which_results_are_its_own(proje
     line = f"respeed: results are those in {project.folder}/workflow, not those in {project.folder}\n"
     assert project.run("sh", "-c", "cd workflow && respeed sessions --smoke", check=False).stdout.startswith(line)
     assert "results are" not in project.run("respeed", "sessions", "--smoke", check=False).stdout
+
+
+def test_letters_that_an_output_replaces_are_told_by_check_and_are_no_mistake(project: Project) -> None:
+    project.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", "PyTorch, 一核 é")
+    done = project.run("respeed", "check")
+    line = "workflow/hardware/torch-1.yaml: LaTeX tables print ? in place of each of 一核; report and figures, where no"
+    assert [said.startswith(line) for said in done.stdout.splitlines()] == [True, False]

@@ -16,7 +16,7 @@ from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE, make_bench, measure_case
 from respeed.model import Case
 from respeed.workloads import Step, make_workload
-from respeed.workloads.arrays import Draws
+from respeed.workloads.arrays import Draws, Zeros
 from tests.conformance import programs
 from tests.conformance.programs import ODD, Place, at, build, case_of, first_and_later, largest, make, places, steps
 from tests.orders import order_of
@@ -149,6 +149,31 @@ def test_a_rate_that_is_a_little_off_does_not_pass(place: Place, case: Case) -> 
 def test_one_array_that_is_off_in_one_element_does_not_pass(place: Place, case: Case) -> None:
     for name in LEARNED[case.workload]:
         program = plant(build(make(*place), case), partial(bent, of=name))
+        assert min(first_and_later(program)) > TOLERANCE["fp32"], name
+
+
+def spoiled(program: Program, of: str) -> Wrong:
+    """Change an array that a step should only read, before the step."""
+
+    def spoil(step: Step) -> None:
+        write(program, of, 1.5 * programs.numbers_of(program)[of] + 0.25)
+        step()
+
+    return spoil, spoil
+
+
+@once(HERE, "fp32")
+def test_a_step_that_spoils_what_it_should_only_read_does_not_pass(place: Place, case: Case) -> None:
+    """No check may take what it expects from arrays as the step left them.
+
+    The lengths that a line search tries are no such array: by whichever of them, coefficients come to their optimum.
+    """
+    program = build(make(*place), case)
+    own = {name: values for name, values in programs.numbers_of(program).items() if values.dtype == np.float32}
+    changed = changes_of(program, lambda: steps(program, 1))
+    drawn = {name for name, values in program.inputs.items() if not isinstance(values, Zeros | Draws)}
+    for name in own.keys() & drawn - changed.keys() - {"lengths"}:
+        program = plant(build(make(*place), case), partial(spoiled, of=name))
         assert min(first_and_later(program)) > TOLERANCE["fp32"], name
 
 

@@ -51,7 +51,7 @@ def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> 
     assert said == [
         "paper.yaml: experiments.rbm.workload: no workload 'rmb' (did you mean rbm?)",
         "paper.yaml: claims.else.of: no claim 'fastr' (did you mean faster?)",
-        "published.csv:2: value: must be a number greater than 0, in digits such as 1234.5, not '0'",
+        "published.csv:2: value: must be a number greater than 0, in digits with a point, such as 1234.5, not '0'",
     ]
 
 

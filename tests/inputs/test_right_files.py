@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from respeed.analysis.cells import rows_beside
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes, Price, Profile
-from respeed.inputs.papers import load_paper
+from respeed.inputs.papers import HEAD, load_paper
 from respeed.inputs.reader import json_schema, read_yaml
 from respeed.model import UNITS, Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, STARTERS
@@ -119,6 +119,38 @@ def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path)
     assert (paper.cpu_rows, paper.device_rows) == (("cpu", "numpy"), ("gpu-a", "gpu-b"))
     assert paper.fastest("rbm", "small", paper.device_rows) == paper.rows["gpu-b"]
     assert paper.fastest("rbm", "large", paper.device_rows) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (HEAD, '"experiment","case","row","value","unit","printed"'),
+        (HEAD, '\ufeff"experiment","case","row","value","unit","printed"'),
+        (DRAFT_CSV, DRAFT_CSV.replace(",", ", ").replace("6, 573", "6,573")),
+        (DRAFT_CSV, f"{DRAFT_CSV},,,,,\n"),
+        ("rbm,small,numpy,3579.84", '"rbm","small", "numpy" ,3579.84'),
+    ],
+)
+def test_numbers_as_spreadsheets_save_them_are_the_same_numbers(tmp_path: Path, old: str, new: str) -> None:
+    right = draft(tmp_path / "right")
+    saved = draft(tmp_path / "saved", csv=DRAFT_CSV.replace(old, new))
+    assert (saved.published, saved.speedups) == (right.published, right.speedups)
+
+
+@pytest.mark.parametrize("words", ["Out of memory", "n/a", "-", "> one day"])
+def test_words_in_place_of_a_number_are_printed_and_count_as_no_number(tmp_path: Path, words: str) -> None:
+    line = "rbm,large,{},{},examples a second,{}\n"
+    csv = f"{DRAFT_CSV}{line.format('cpu', '', words)}{line.format('gpu-a', 5, 5)}"
+    paper = draft(tmp_path, csv=csv)
+    printed = paper.printed("rbm", "large", "cpu")
+    assert (printed.text, printed.is_number) == (words, False)
+    assert paper.seconds("rbm", "large", "cpu") is None
+    assert paper.fastest("rbm", "large", paper.cpu_rows) is None
+    assert paper.speedup("rbm", "large", "gpu-a", paper.cpu_rows) is None
+    assert paper.speedup_rounding("rbm", "large", "gpu-a", paper.cpu_rows) == 0.0
+    assert paper.has_figure(paper.experiments["rbm"])
+    alone = draft(tmp_path / "alone", csv=f"{DRAFT_CSV}{line.format('cpu', '', words)}")
+    assert not alone.has_figure(alone.experiments["rbm"])
 
 
 def test_a_rate_becomes_seconds_by_the_batch_or_the_case_s_examples_or_by_what_is_counted(tmp_path: Path) -> None:

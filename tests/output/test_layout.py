@@ -54,6 +54,18 @@ def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
     assert any("no CPU row in fp32 was measured to compare with" in text for text in texts)
 
 
+def test_a_time_far_from_the_least_that_its_work_needs_is_told_below_its_table() -> None:
+    """Above it, below it, and not near it; with the reason, where records tell one."""
+    least = "the least that FLOP and bytes need: PyTorch, one core at 576x1024"
+    for seconds, said in (
+        (0.9, f"More than 3 times {least} (9.0x); no record tells why."),
+        (0.09, f"Less than {least} (0.90x); memory: it reads more than it writes"),
+        (0.12, ""),
+    ):
+        notes = [note for note in notes_of(noisy(seconds, traffic_bytes=1e9)) if "the least that FLOP" in note]
+        assert [note[: len(said)] for note in notes] == [said] * bool(said)
+
+
 def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
     of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
     says = "Speedups compare means within sessions, seconds are means over all: their ratio is up to 18.8% off."

@@ -207,3 +207,17 @@ def test_whoever_adds_a_paper_reads_every_number_and_claim_of_it_before_anything
     assert all(one.title in " ".join(text.split()) for one in paper.experiments.values() if paper.prints(one.name))
     compared = "as fast. | 1.13x to 1.85x | each | rbm: multi-cpu over single-cpu |\n"
     assert (compared in text) == (name == "raina2009")
+
+
+def test_outputs_show_the_papers_that_were_asked_for_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Config.yaml names others, which a run with --config papers=NAME does not show."""
+    monkeypatch.chdir(tmp_path)
+    write_machines(1)
+    build_tables(Asked(smoke=False, machine="box-00", papers=["lectures"], show=["all"]))
+    for name in ("README.md", "tables.html"):
+        text = Path("results", name).read_text("utf-8").replace("\\", "")
+        assert load_paper("lectures").title in text
+        assert PAPER.title not in text
+    assert [path.name for path in Path("results/tables").iterdir() if path.is_dir()] == ["lectures"]

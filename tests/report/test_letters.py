@@ -27,9 +27,14 @@ NASTY = (
 )
 
 
-def test_letters_that_no_face_has_become_question_marks_and_so_do_too_many_to_try() -> None:
+def test_letters_that_no_face_has_become_question_marks_and_so_do_too_many_to_try(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     facts = {"label": "PyTorch™ ±3 % é 漢 🚀", "rows": [("é", 1, None)]}
     assert with_letters_only(facts) == {"label": "PyTorch™ ±3 % é ? ?", "rows": [["é", 1, None]]}
+    assert capsys.readouterr().err == "respeed: ? in the report stands for each of 漢 🚀\n"
+    assert with_letters_only({"label": "é™"}) == {"label": "é™"}
+    assert capsys.readouterr().err == ""
     text = "".join(chr(letter) for letter in range(0x4E00, 0x6000))
     assert with_letters_only({"a": f"{text}b"}) == {"a": "?" * len(text) + "b"}
 

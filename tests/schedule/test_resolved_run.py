@@ -17,9 +17,11 @@ import pytest
 from respeed import workflow
 from respeed.cli import main
 from respeed.errors import UserError
+from respeed.inputs import config
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import Notes
+from respeed.inputs.machines import MACHINE_FILES, Notes
 from respeed.inputs.reader import mistakes_of
+from respeed.machine import describe_machine
 from respeed.outcome import announce, say_farewell, say_limits, say_what_came_out
 from respeed.paths import ROOT, hold_folder
 from respeed.schedule import rows, work
@@ -80,6 +82,18 @@ def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> N
         lines += [one for one in known.sources if "/hardware/" not in one]
     text = re.sub("-([a-z]{4}.jsonl|[0-9a-f]{12})$", "-....", "\n".join(lines), flags=re.MULTILINE)
     assert_known(Path(__file__).with_name("runs.txt"), text.replace(os.path.relpath(ROOT), "ROOT"))
+
+
+def test_files_that_are_not_read_and_records_of_another_name_are_told_before_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "MACHINE_FILES", replace(MACHINE_FILES, folder=tmp_path / "machines"))
+    (tmp_path / "machines").mkdir()
+    (tmp_path / "machines/box.yml").write_text("")
+    write_lines(*make_lines(hardware=describe_machine()), machine="renamed")
+    said = announce(resolve_run(RBM | {"profiles": "openblas-1"})).splitlines()
+    assert "  machines/box.yml: is not read; a machine's file here is named box.yaml" in said
+    assert any(line.startswith("  results/records/renamed was measured on this machine; to go on") for line in said)
 
 
 # The file that measuring leaves.

@@ -2,6 +2,7 @@
 its name says."""
 
 import json
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.machines import Profile, load_profile, load_profiles, other_library
 from respeed.records import write_description
 from respeed.schedule import rows
-from respeed.schedule.rows import Row, check_same_machine, climb, place, unmet
+from respeed.schedule.rows import Row, check_same_machine, climb, place, say_renamed, unmet
 from tests.made import HARDWARE, description, make_lines, write_lines
 
 # Four cores of two CPUs each, numbered as Linux does it: cores first, then their other CPUs.
@@ -106,6 +107,20 @@ def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(cor
 
 
 # A run under a name that is another machine's is refused, in one line that gives a name to use.
+
+
+def test_records_of_this_machine_under_another_name_are_told_before_it_is_measured_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A folder was renamed, as docs/machines.md says, and config.yaml has not its name."""
+    monkeypatch.setattr(rows, "describe_machine", lambda: HARDWARE | {"host": "7f3a" * 4})
+    assert say_renamed("box", False) == []
+    write_lines(*make_lines(hardware=HARDWARE | {"host": "0" * 16}), machine="other")
+    write_lines(*make_lines(hardware=HARDWARE | {"host": "7f3a" * 4}), machine="new")
+    shutil.copytree("results/records/new", "results/imported/guest")
+    line = "results/records/new was measured on this machine; to go on with it, write in config.yaml: machine: new"
+    assert say_renamed("box", False) == [line]
+    assert say_renamed("new", False) == []
 
 
 def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Programs of somebody else's: each run is a fresh process, bounded and checked, and nothing of it goes on."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -71,9 +72,12 @@ def test_a_program_that_goes_wrong_has_a_reason(name: str, folder: Path, monkeyp
     if limit := {"hard pattern": "PATTERN_SECONDS", "endless": "TIMEOUT_SECONDS"}.get(name):
         monkeypatch.setattr(program, limit, 0.5)
     command, said, status, reason = WRONG[name]
+    began = time.monotonic()
     facts = measured(*command, **said)
     assert (facts["status"], facts["blocks"], facts["reason"].count("\n")) == (status, [], 0)
     assert reason in facts["reason"]
+    if took := re.search("took ([0-9.e-]+) s", facts["reason"]):
+        assert 0 < float(took[1]) < time.monotonic() - began
 
 
 def test_a_command_is_words_without_a_shell_and_its_file_is_right_within_the_tables_tolerance(folder: Path) -> None:

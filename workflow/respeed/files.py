@@ -1,14 +1,18 @@
 """Commands for the files that people write: respeed check and new."""
 
+import contextlib
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.exchange import names_below, read_bundle
-from respeed.inputs.config import load_config
+from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import mistakes_of
+from respeed.inputs.reader import SHOWN, Files, from_here, mistakes_of, read_yaml
 from respeed.inputs.registry import broken_files
 from respeed.paths import (
     BACKENDS,
@@ -24,7 +28,7 @@ from respeed.paths import (
     records_folder,
     write_text,
 )
-from respeed.text import counted
+from respeed.text import clip, counted, not_western, visible
 
 # The text in a starter that the name replaces.
 PLACEHOLDER = "NAME"
@@ -67,8 +71,9 @@ def check(path: Path | None, show: str | None = None) -> int:
         looked.append("config.yaml")
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
+            print("".join(f"{line}\n" for line in _say_letters(kind)), end="")
             looked.append(counted(len(kind.names()), kind.kind))
-        mistakes += broken_files()
+        mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
             try:
                 for line in say_denied(name):
@@ -85,6 +90,15 @@ def check(path: Path | None, show: str | None = None) -> int:
         print(line)
     print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
     return 1 if mistakes else 0
+
+
+def _say_letters(files: Files[Any]) -> Iterator[str]:
+    """Yield a line for each file with letters that not every output can print."""
+    for path in map(files.path, files.names()):
+        with contextlib.suppress(UserError):  # it is among the mistakes
+            if letters := not_western(json.dumps(read_yaml(path), ensure_ascii=False)):
+                where = f"{from_here(path)}: LaTeX tables print ? in place of each of {clip(letters, SHOWN)}"
+                yield visible(f"{where}; report and figures, where no font of theirs has it")
 
 
 def write_starter(kind: str, name: str) -> None:

@@ -5,6 +5,7 @@ made where a paper is read (inputs/papers.py).
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -230,11 +231,17 @@ class PublishedRow:
 class Printed:
     """A printed number: its `value` in the table's unit, and its `text` as printed.
 
-    The text begins with INFERRED if the paper does not print the number, and it was inferred from others.
+    The text begins with INFERRED if the paper does not print the number, and it was inferred from others. If the paper
+    prints words in place of a number, such as "Out of memory", these are the text, and the value is NaN.
     """
 
     value: float
     text: str
+
+    @property
+    def is_number(self) -> bool:
+        """Return whether the paper prints a number, not words in its place."""
+        return not math.isnan(self.value)
 
     @property
     def rounding(self) -> float:
@@ -261,8 +268,8 @@ class Claim:
     - mean: the mean speedup over all cases of the claims `of`, each with the test `each`, is the mean of their printed
       speedups; `mean` is geometric or arithmetic.
 
-    With `threads`, our row for `row` has that many threads, and our row for `over` has one. The published numbers are
-    in published.csv.
+    With `threads`, our row for `row` has that many threads, and our row for `over` has one. With `cases`, the claim is
+    about these cases alone. The published numbers are in published.csv.
     """
 
     name: SkipJsonSchema[str]
@@ -272,6 +279,7 @@ class Claim:
     row: str = ""
     over: Names = ()
     threads: Annotated[StrictInt, Field(ge=2)] | None = None
+    cases: Names = ()
     over_case: str = ""
     by: str = ""
     of: Names = ()
@@ -589,7 +597,8 @@ class Paper:
 
     def has_figure(self, experiment: Experiment) -> bool:
         """Return whether a table has a figure: if the paper prints numbers of several of its columns."""
-        return len({column for table, column, _ in self.published if table == experiment.name}) > 1
+        numbers = [place for place, printed in self.published.items() if printed.is_number]
+        return len({column for table, column, _ in numbers if table == experiment.name}) > 1
 
     @property
     def first_drawn(self) -> Experiment:
@@ -598,7 +607,7 @@ class Paper:
         return next(filter(self.has_figure, tables), tables[0])
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the time or rate of `row` in the case's printed column; None if the paper prints none."""
+        """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
         return self.published.get(self._place(experiment, case, row))
 
     def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
@@ -614,7 +623,7 @@ class Paper:
         them, return None for such a rate.
         """
         printed = self.printed(experiment, case, row)
-        if printed is None:
+        if printed is None or not printed.is_number:
             return None
         table = self.experiments[experiment]
         amount = None
@@ -651,7 +660,7 @@ class Paper:
 
     def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
         """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
-        printed = [row for row in rows if self.printed(experiment, case, row)]
+        printed = [row for row in rows if self._speed(experiment, case, row)]
         if not printed:
             return None
         return self.rows[max(printed, key=lambda row: self._speed(experiment, case, row))]
@@ -679,7 +688,7 @@ class Paper:
     def _speed(self, experiment: str, case: str, row: str) -> float:
         """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
         printed = self.printed(experiment, case, row)
-        if not printed:
+        if not printed or not printed.is_number:
             return 0.0
         counted = self.experiments[experiment].unit.counted
         if counted == "bytes":  # the same work on wider numbers moves more bytes

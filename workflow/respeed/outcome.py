@@ -17,6 +17,7 @@ from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
 from respeed.errors import UserError
+from respeed.inputs.config import unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
 from respeed.machine import describe_machine
@@ -24,6 +25,7 @@ from respeed.output import load_shown
 from respeed.output.layout import find
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge, read_plan
+from respeed.schedule.rows import say_renamed
 from respeed.schedule.run import WHOLE_NODE, Run
 from respeed.schedule.work import cases_of, chosen_tables
 from respeed.sessions import name_session, split_sessions
@@ -47,7 +49,7 @@ def announce(run: Run) -> str:
     goal = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if preset.most > preset.rounds and preset.minutes:
         goal += f", however long; what is then left of {preset.minutes:g} minutes a paper goes to uncertain numbers"
-    denied = [f"  {line}" for line in chain.from_iterable(map(say_denied, run.config.papers))]
+    denied = [f"  {line}" for line in chain(unread_files(), *map(say_denied, run.config.papers))]
     if run.nodes:
         lines = []
         for machine, resources in run.nodes.items():
@@ -55,7 +57,8 @@ def announce(run: Run) -> str:
             requests = [f"{name}: {value}" for name, value in resources.items() if value not in WHOLE_NODE.values()]
             lines.append(f"  it asks Slurm for {', '.join(requests)}")
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
-    lines = [*_count_due(run), *denied, *(f"  {line}" for line in say_limits(run, run.plan))]
+    renamed = say_renamed(run.machine, run.smoke)
+    lines = [*_count_due(run), *denied, *(f"  {line}" for line in chain(renamed, say_limits(run, run.plan)))]
     if run.plan.next_turn() is None:
         lines.append("  nothing is due; ./run respeed measure --again measures anew")
     else:

@@ -35,6 +35,23 @@ def name_unprintable(text: str) -> str | None:
     return None
 
 
+def name_odd(text: str) -> str | None:
+    """Name the first character that only looks like a blank or a mark of ASCII; None without one.
+
+    Such are no-break blanks, and the wide marks of Chinese and Japanese keyboards.
+    """
+    for char in text:
+        plain = unicodedata.normalize("NFKC", char)
+        if not char.isascii() and plain.isascii() and not plain.isalnum():
+            return f"U+{ord(char):04X} ({unicodedata.name(char, '')})"
+    return None
+
+
+def not_western(text: str) -> str:
+    """Return the letters of the text that Western fonts lack, and LaTeX tables replace, each once."""
+    return "".join(sorted({char for char in text if not char.encode("cp1252", "ignore")}))
+
+
 def printable(text: str) -> str:
     """Return the text on one line: white space becomes spaces, and characters that cannot be printed are left out."""
     if text.isascii() and text.isprintable():

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
@@ -27,6 +28,7 @@ from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, PublishedRow, Unit, number_bytes
+from respeed.paths import imported_folder
 from respeed.records import Description, Row
 from respeed.text import format_share, is_known
 
@@ -272,13 +274,19 @@ def _find_slots(
     """Yield every case of the papers on every row of each machine."""
     latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
-    for machine, profile, row in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
+    imported = set[tuple[str, str]]()
+    columns = (latest[name] for name in ("machine", "profile", "profile_facts", "record"))
+    for machine, profile, row, record in zip(*columns, strict=True):
         ran.setdefault(machine, {})[profile] = row
+        if PurePath(record).parts[-4] == imported_folder(smoke=False).name:
+            imported.add((machine, profile))
     for machine in sorted(ran):
         description = descriptions.get(machine)
         hardware = description.hardware.model_dump() if description else {}
         not_measurable = description.not_measurable if description else {}
-        rows = _rows_of_machine(ran[machine], profiles, hardware)
+        # The words of others for their rows stay, whatever the files here say.
+        files = {name: profile for name, profile in profiles.items() if (machine, name) not in imported}
+        rows = _rows_of_machine(ran[machine], files, hardware)
         labels = tell_apart({row.name: row.label for row in rows})
         for paper, experiment, case in every_case(papers):
             algorithm = experiment.algorithms.get(case.workload)
@@ -396,7 +404,7 @@ def describe_work(experiment: Experiment, case: Case) -> str:
 def _rows_of_machine(ran: Mapping[str, Row], profiles: Profiles, hardware: Mapping[str, Any]) -> list[Row | Profile]:
     """Return the rows of one machine as their profiles' files say, in order of architecture and name.
 
-    If the file is gone, or its settings differ from the records, the row is as it `ran`.
+    If there is no file, or its settings differ from the records, the row is as it `ran`.
     """
     rows: dict[str, Row | Profile] = dict(ran)
     for name, profile in profiles.items():

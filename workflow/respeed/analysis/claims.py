@@ -484,7 +484,8 @@ def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
     words = experiment.column_words()
     # A total is not a problem size: only claims about every case include the total.
     no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
-    names = [case for case in words if case not in (claim.over_case, *no_size)]
+    asked = claim.cases or words
+    names = [case for case in words if case in asked and case not in (claim.over_case, *no_size)]
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     stated = []
     for case in names[-1:] if claim.test == "memory" else names:

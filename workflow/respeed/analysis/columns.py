@@ -13,12 +13,14 @@ import pandas as pd
 from respeed.analysis.tables import TABLES, dtypes_of
 from respeed.errors import UserError
 from respeed.paths import write_text
-from respeed.text import printable
+from respeed.text import first_line, printable
 
 # Digits of a number in a tidy table: more than any measurement has, fewer than a float prints.
 DIGITS = 9
 # If a text begins with one of these characters, a spreadsheet takes the text for a formula.
 FORMULA = ("=", "+", "-", "@")
+# The end of a message about tables that are missing, or not those of the records.
+ANEW = "build the tables first: respeed report --only tables (or all: ./run snakemake report)"
 # The fields of a row by column, or some of them, before the row is part of a frame.
 Fields = dict[str, Any]
 AnyRow = TypeVar("AnyRow")
@@ -80,14 +82,16 @@ def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def load_table(name: str, folder: Path) -> pd.DataFrame:
-    """Read <folder>/<name>.csv with its dtypes; UserError if it is missing."""
+    """Read <folder>/<name>.csv with its dtypes; UserError if it is missing or of another form."""
     path = folder / f"{name}.csv"
     if not path.exists():
-        raise UserError(
-            f"{path}: not found; build the tables first: respeed report --only tables (or all: ./run snakemake report)"
-        )
-    frame = pd.read_csv(path, dtype=dtypes_of(TABLES[name]), keep_default_na=False, na_values=[""], encoding="utf-8")
-    frame = apply_dtypes(frame, name)
+        raise UserError(f"{path}: not found; {ANEW}")
+    dtypes = dtypes_of(TABLES[name])
+    try:
+        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=[""], encoding="utf-8")
+        frame = apply_dtypes(frame, name)
+    except (ValueError, KeyError) as error:  # another version wrote it, or a spreadsheet
+        raise UserError(f"{path}: cannot be read ({first_line(error)}); {ANEW}") from None
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))
 
 

@@ -11,8 +11,8 @@ from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
 from respeed.errors import UserError
-from respeed.inputs.machines import load_profile, profile_names
-from respeed.inputs.papers import load_papers, paper_names
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_profile, profile_names
+from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
 from respeed.machine import machine_slug
 from respeed.model import FORM, LARGEST, SOME, Name, Named, Names, check_known, known
@@ -185,6 +185,11 @@ def _choices_of_preset(data: Mapping[str, Any]) -> dict[str, Any]:
         case {"presets": dict(presets), "preset": str(name)} if isinstance(presets.get(name), dict):
             return {key: value for key, value in presets[name].items() if key in CHOICES}
     return {}
+
+
+def unread_files() -> list[str]:
+    """Return a line for each file of a profile, paper or machine that is not read because of its name."""
+    return [*PROFILE_FILES.unread(), *PAPER_FILES.unread(), *MACHINE_FILES.unread()]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 `Paper` is the model of paper.yaml. The functions `_*_mistakes` check what no model can, such as that a claim's row
 exists. A line of published.csv has a number's experiment, printed column (`case`) and row. The number's `value` is in
 the table's unit, or is a speedup if `unit` is SPEEDUP. `printed` is the number's text in the paper; if the number was
-inferred, `printed` is INFERRED and the number.
+inferred, `printed` is INFERRED and the number. If the paper prints words in place of a number, such as "Out of memory",
+`printed` has these words, and `value` is empty.
 """
 
 import csv
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,7 +39,7 @@ from respeed.model import (
     PublishedRow,
 )
 from respeed.paths import PAPERS
-from respeed.text import clip
+from respeed.text import clip, name_unprintable
 
 # The workload that runs an outside program, and the names in a command that a row fills in.
 PROGRAM = "program"
@@ -45,12 +47,16 @@ ROW_SAYS = {"threads", "device", "precision", "seed", "paper"}
 # Mistakes that are listed of a file: what comes after them is mostly the same.
 MOST_MISTAKES = 100
 HEAD = "experiment,case,row,value,unit,printed"
+# A printed number: commas stand only between groups of three digits, so that 10,5 is none.
+_DIGITS = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+")
+# Words in place of a number, such as n/a.
+_WORDS = re.compile(r"(?![~.,+-]*[0-9]).{1,40}")
 
 
 def _read(name: str, path: Path) -> Paper:
     paper = fit(Paper, read_yaml(path), path, name=name, published={}, speedups={})
     experiments = dict(paper.experiments)
-    mistakes = list[str]()
+    mistakes = [*_twin_mistakes(paper)]
     wrong = set()
     for title, table in paper.experiments.items():
         lines = [*_table_mistakes(table, paper)]
@@ -71,6 +77,9 @@ def _read(name: str, path: Path) -> Paper:
     if os.path.lexists(numbers):  # a paper that prints no number needs none
         paper, more = _read_published(paper, numbers)
         lines += more
+    else:
+        others = [other for other in sorted(path.parent.iterdir()) if other.name.lower().startswith(numbers.stem)]
+        lines += [f"{other}: is not read; a paper's printed numbers are in {numbers.name}" for other in others]
     if not lines:
         lines = [f"{numbers}: {line}" for line in _printed_mistakes(paper)]
     if lines:
@@ -212,6 +221,8 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
         if key not in needed and getattr(claim, key):
             yield f"{where}.{key}: the test {claim.test} has no such key; leave it out"
+    if claim.cases and claim.of:
+        yield f"{where}.cases: the claims in `of` have their cases; leave it out"
     for name in claim.of:
         yield from unknown(f"{where}.of: no claim", name, paper.claims)
         if name in paper.claims and paper.claims[name].test != "each":
@@ -227,11 +238,15 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     if wrong or ("row" in needed and not claim.row):
         return
     table = paper.experiments[claim.experiment]
+    sizes = {case.name: case.parameters.get(claim.by, 0) for case in table.cases}
+    may_sum = claim.test in ("each", "faster")
+    for case in claim.cases:
+        names = {*table.case_names()} if may_sum else {*sizes} - {claim.over_case}
+        yield from unknown(f"{where}.cases: no case", case, names)
     for name in claim.over:
         if name == claim.row or (not table.algorithms and _are_alike(paper.rows[name], paper.rows[claim.row])):
             yield f"{where}.over: {name} and {claim.row} stand for the same rows of ours: their speedup is always 1"
     if "by" in needed:
-        sizes = {case.name: case.parameters.get(claim.by, 0) for case in table.cases}
         keys = set[str]().union(*(case.parameters for case in table.cases))
         wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
         wrong += unknown(f"{where}.by: no parameter", claim.by, keys)
@@ -241,6 +256,16 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
         least = min(numbers.values(), default=math.inf)
         if not wrong and not 0 < first < least:
             yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
+
+
+def _twin_mistakes(paper: Paper) -> Iterator[str]:
+    """Yield the rows that no table could tell apart; the year stands in none."""
+    seen: dict[Names, str] = {}
+    for row in paper.rows.values():
+        words = ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
+        first = seen.setdefault((words, row.package), row.name)
+        if first != row.name:
+            yield f"rows.{row.name}.label: tables cannot tell it from {first}, {words}; give it another label"
 
 
 def _are_alike(row: PublishedRow, base: PublishedRow) -> bool:
@@ -257,13 +282,13 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
     speedups: dict[Place, Printed] = {}
     mistakes = list[str]()
     head, *lines = read_text(path).splitlines() or [""]
-    if head != HEAD:
-        return paper, [f"{path}:1: the columns must be {HEAD}, in this order"]
+    if ",".join(_split_line(head)) != HEAD:
+        return paper, [f"{path}:1: the columns must be {HEAD}, in this order, with commas between them"]
     for number, line in enumerate(lines, start=2):
         if len(mistakes) > MOST_MISTAKES:
             break
-        cells = next(csv.reader([line]), [])
-        if not cells:
+        cells = _split_line(line)
+        if not any(cells):
             continue
         wrong = [*_line_mistakes(cells, paper)]
         if not wrong:
@@ -272,9 +297,15 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
             numbers = speedups if unit == SPEEDUP else values
             if key in numbers:
                 wrong.append(f"{', '.join(key)} is there twice; leave one of them out")
-            numbers[key] = Printed(_number(value), printed.removesuffix(SPEEDUP).strip())
+            text = printed.removesuffix(SPEEDUP).strip()
+            numbers[key] = Printed(_number(value), text) if value else Printed(math.nan, printed)
         mistakes += [f"{path}:{number}: {mistake}" for mistake in wrong]
     return replace(paper, published=values, speedups=speedups), mistakes
+
+
+def _split_line(line: str) -> list[str]:
+    """Return the cells of a line, without the blanks around them that spreadsheets and people leave."""
+    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
 
 
 def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
@@ -288,16 +319,19 @@ def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
     if table := paper.experiments.get(experiment):
         yield from unknown("no case", case, [table.columns.get(name, name) for name in table.case_names()])
         yield from unknown("no unit", unit, [table.unit.name, SPEEDUP])
-    if not 0 < _number(value) <= LARGEST:
-        yield f"value: must be a number greater than 0, in digits such as 1234.5, not {value!r}"
+    if not value and _WORDS.fullmatch(printed) and unit != SPEEDUP:
+        if char := name_unprintable(printed):
+            yield f"printed: holds the character {char}; write it without"
+    elif "," in value or not 0 < _number(value) <= LARGEST:
+        yield f"value: must be a number greater than 0, in digits with a point, such as 1234.5, not {value!r}"
     elif _number(printed) != _number(value):
         yield f"printed: must be the value, {value}, in digits such as 1,234.5, not {printed!r}"
 
 
 def _number(text: str) -> float:
     """Return the number in a printed text such as 6,573.73 or 12.9x; 0 if it is not a number."""
-    digits = text.removeprefix(INFERRED).replace(",", "").removesuffix(SPEEDUP).strip()
-    return float(digits) if digits.isascii() and digits.replace(".", "", 1).isdecimal() else 0.0
+    digits = text.removeprefix(INFERRED).removesuffix(SPEEDUP).strip()
+    return float(digits.replace(",", "")) if _DIGITS.fullmatch(digits) else 0.0
 
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
@@ -319,11 +353,11 @@ def _printed_mistakes(paper: Paper) -> Iterator[str]:
             continue
         row = claim.row
         name = claim.experiment
-        cases = paper.experiments[name].case_names()
-        if not any(
+        cases = claim.cases or paper.experiments[name].case_names()
+        speedups = [
             paper.speedup(name, case, row, claim.over) or paper.printed_speedup(name, case, row) for case in cases
-        ):
-            yield (
-                f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(claim.over)} in {name}, "
-                "nor numbers for one"
-            )
+        ]
+        if not any(speedups) or (claim.cases and not all(speedups)):
+            where = " of ".join(filter(None, [", ".join(claim.cases), name]))
+            start = f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(claim.over)}"
+            yield f"{start} in {where}, nor numbers for one"

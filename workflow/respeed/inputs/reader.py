@@ -18,11 +18,13 @@ from typing import Any, Generic, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 from yaml.composer import Composer
+from yaml.parser import ParserError
+from yaml.scanner import ScannerError
 
 from respeed.errors import UserError, nearest, unknown
 from respeed.model import LARGEST, Names
 from respeed.paths import NAME, ROOT, check_name
-from respeed.text import clip, name_unprintable, squeeze
+from respeed.text import clip, name_odd, name_unprintable, squeeze
 
 # People exchange these files, so their size is bounded before they are parsed. The longest paper has 23 kB.
 MAX_BYTES = 100_000
@@ -108,6 +110,16 @@ class Files(Generic[Model]):
             lines += mistakes_of(functools.partial(self._read, name))
         return lines
 
+    def unread(self) -> list[str]:
+        """Return a line for each file in the folder that is not read because of its name, except notes and backups."""
+        lines = []
+        read = {self.path(name) for name in self._stems()}
+        for path in sorted(self.folder.glob("[!._]*")):
+            if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith((".md", "~")):
+                wanted = self.path(path.name.partition(".")[0]).relative_to(self.folder)
+                lines.append(f"{from_here(path)}: is not read; a {self.kind}'s file here is named {wanted}")
+        return lines
+
     def _read(self, name: str) -> Model:
         path = from_here(self.path(name))
         check_name(self.kind, name, str(path))
@@ -173,9 +185,23 @@ def parse_yaml(text: str, where: str) -> Any:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{where}{line}: {error.problem or error.context}") from None
+        why = f"{line}: {error.problem or error.context}"
+        if isinstance(error, ScannerError | ParserError):
+            why = _find_odd(error, text) or why
+        raise UserError(f"{where}{why}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(f"{where}: is not YAML: {squeeze(str(error))}") from None
+
+
+def _find_odd(error: yaml.MarkedYAMLError, text: str) -> str | None:
+    """Return the line and name of the first character that is not what it seems, of those where the parser stumbled."""
+    marks = [mark.line for mark in (error.context_mark, error.problem_mark) if mark]
+    for number, line in enumerate(text.split("\n")[min(marks) : max(marks) + 1], start=min(marks) + 1):
+        if line.lstrip(" ").startswith("\t"):
+            return f":{number}: begins with the character U+0009 (a tab); indent by blanks"
+        if char := name_unprintable(line.strip("\r").replace("\t", " ")) or name_odd(line):
+            return f":{number}: holds the character {char}; replace it by a plain blank or mark"
+    return None
 
 
 class _Loader(Composer, yaml.CSafeLoader):
@@ -206,12 +232,16 @@ class _Loader(Composer, yaml.CSafeLoader):
                 raise _refused(f"the key {text} must be text; put quotes around it", key.start_mark)
             if key.value in seen:
                 raise _refused(f"the key {text} is there twice; leave one of them out", key.start_mark)
+            if char := name_odd(key.value):
+                raise _refused(f"a key holds the character {char}; replace it by a plain blank or mark", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 
     def construct_text(self, node: yaml.ScalarNode) -> str:
         if char := name_unprintable(node.value):
             raise _refused(f"a text holds the character {char}; write it without, on one line", node.start_mark)
+        if node.value.strip() != node.value.strip(" ") and (char := name_odd(node.value)):
+            raise _refused(f"a text begins or ends with the character {char}; write it without", node.start_mark)
         return str(node.value)
 
     def construct_number(self, node: yaml.ScalarNode) -> float:

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from respeed.analysis.build import Tables, make_tables
-from respeed.analysis.columns import load_tables
+from respeed.analysis.columns import ANEW, load_tables
 from respeed.analysis.counts import count_cases
+from respeed.errors import UserError
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_page, make_readme, make_review
 from respeed.output.table import to_csv, to_latex, to_markdown
@@ -49,9 +50,11 @@ def build_review(asked: Asked) -> Path:
 def load_shown(asked: Asked) -> Shown:
     """Read the tidy tables that were written, and return them with the papers and machines to show.
 
-    Raises UserError if a table is missing.
+    Raises UserError if a table is missing, or the tables lack a machine, such as one whose folder was renamed.
     """
-    tables = load_tables(results_folder(asked.smoke) / "tables")
-    known = set(tables["facts"]["machine"])
-    shown = [name for name in machines_shown(asked.smoke, asked.machine, asked.show) if name in known]
+    folder = results_folder(asked.smoke) / "tables"
+    tables = load_tables(folder)
+    shown = machines_shown(asked.smoke, asked.machine, asked.show)
+    if missing := [name for name in shown if name not in set(tables["facts"]["machine"])]:
+        raise UserError(f"{folder}: has nothing of {', '.join(missing)}; {ANEW}")
     return Shown(papers_shown(asked.smoke, asked.papers), shown, asked.smoke, tables)

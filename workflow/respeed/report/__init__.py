@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from respeed.output import load_shown
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 from respeed.shown import Asked
+from respeed.text import visible
 
 TEMPLATE = ROOT / "report" / "report.typ"
 # With Typst's own fonts alone.
@@ -58,6 +60,8 @@ def with_letters_only(facts: Any) -> Any:
     if len(doubtful) <= MOST_TRIED:
         # As a rule, the faces have all letters.
         doubtful = [] if _are_shown(doubtful) else [letter for letter in doubtful if not _are_shown([letter])]
+    if doubtful:
+        print(visible(f"respeed: {INSTEAD} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
     return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), INSTEAD)))
 
 

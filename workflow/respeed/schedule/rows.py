@@ -26,7 +26,7 @@ from respeed.machine.devices import (
 )
 from respeed.machine.process import Facts, telling_environment
 from respeed.paths import private_folder, read_kept, records_folder, write_json
-from respeed.records import DESCRIPTION, is_imported, known_hardware
+from respeed.records import DESCRIPTION, is_imported, known_hardware, recorded_machines
 from respeed.text import counted, shorten
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
@@ -68,6 +68,18 @@ def check_same_machine(machine: str, smoke: bool) -> None:
             line += f"; or, as only the system's ID differs, which a new image changes, write {mark} in "
             line += f"{folder / DESCRIPTION}, if it is the same machine"
         raise UserError(line)
+
+
+def say_renamed(machine: str, smoke: bool) -> list[str]:
+    """Return a line for each folder of this machine's records that has another name, if none has the machine's name."""
+    names = [*recorded_machines(smoke)]
+    if machine in names:
+        return []
+    facts = describe_machine()
+    names = [name for name in names if not is_imported(name, smoke)]
+    own = [name for name in names if not difference(known_hardware(name, smoke), facts)]
+    start = "was measured on this machine; to go on with it, write in config.yaml: machine:"
+    return [f"{records_folder(smoke) / name} {start} {name}" for name in own]
 
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
