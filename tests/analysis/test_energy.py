@@ -8,7 +8,7 @@ import pytest
 
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.neighbours import Quiet
-from respeed.analysis.rounds import step_energy
+from respeed.analysis.rounds import Joules, step_energy
 from respeed.protocol import Block
 from respeed.records import Record
 from tests.derived import STEPS, cells_of, one, rounds_of
@@ -37,17 +37,17 @@ def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
 ) -> None:
     energy = step_energy([replace(BLOCK, joules=one) for one in joules], weights, why_not)
     if isinstance(found, str):
-        assert energy == {"energy_reason": found}
+        assert energy == Joules(energy_reason=found)
     else:
-        assert (energy["joules"], energy["watts"], energy["energy_of"]) == (*map(pytest.approx, found[:2]), found[2])
+        assert energy[:3] == (*map(pytest.approx, found[:2]), found[2])
 
 
 def test_beside_slow_probes_the_joules_are_those_of_neighbours_too() -> None:
     """Of two blocks the quiet one counts, and of one that is not quiet, none."""
     quiet, slow = replace(BLOCK, joules={"package-0": 30.0}), replace(BLOCK, joules={"package-0": 90.0})
     slow = replace(slow, probe_seconds=(0.006, 0.006))
-    assert step_energy([quiet, slow], {}, None, Quiet(0.004))["watts"] == pytest.approx(100.0)
-    assert step_energy([slow], {}, None, Quiet(0.004))["energy_reason"].startswith("in no block was the machine quiet")
+    assert step_energy([quiet, slow], {}, None, Quiet(0.004)).watts == pytest.approx(100.0)
+    assert step_energy([slow], {}, None, Quiet(0.004)).energy_reason.startswith("in no block was the machine quiet")
 
 
 def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Record:

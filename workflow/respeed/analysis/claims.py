@@ -21,7 +21,7 @@ launches at the smallest size. No claim is reproduced, and no number larger, ove
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -29,7 +29,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from respeed.analysis.cells import across_precisions
-from respeed.analysis.columns import Fields, make_frame
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
@@ -50,7 +49,7 @@ from respeed.analysis.pairs import (
     why_unfair,
 )
 from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
-from respeed.analysis.tables import Cell, CellKey
+from respeed.analysis.tables import Cell, CellKey, ClaimRow
 from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
@@ -374,21 +373,22 @@ def _why_open(cases: Measured) -> dict[str, str]:
     return {case.name: case.open or LEFT_OPEN for case in cases if case.place == "open"}
 
 
-def make_claims(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
+def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow]:
     """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
     `speedup_low` and `speedup_high` the range of our intervals, and `speedup` is missing. `published` and `here` have
     the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
-    rows = []
+    rows: list[ClaimRow] = []
     for machine, paper, claim, answers in _on_machines(cells, samples, papers):
-        facts = {"machine": machine, "paper": paper, "claim": claim.name, "says": claim.says}
-        rows.append({**facts, "case": "", **_row(claim, answers, judge_claim(claim, answers))})
-        for stated, answer in answers.items() if len(answers) > 1 else ():
-            row = _row(claim, {stated: answer}, judge_case(claim, stated, answer))
-            rows.append({**facts, "case": stated.case, **row})
-    return make_frame(rows, "claims")
+        place = machine, paper
+        rows.append(_row(place, claim, "", answers, judge_claim(claim, answers)))
+        if len(answers) == 1:
+            continue
+        for stated, answer in answers.items():
+            rows.append(_row(place, claim, stated.case, {stated: answer}, judge_case(claim, stated, answer)))
+    return rows
 
 
 def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
@@ -426,32 +426,48 @@ def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tup
                 yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
 
 
-def _row(claim: Claim, answers: Answers, verdict: Verdict) -> Fields:
-    """Return the columns of claims.csv for some cases of a claim."""
+def _row(place: tuple[str, str], claim: Claim, case: str, answers: Answers, verdict: Verdict) -> ClaimRow:
+    """Return a row about some cases of a claim; `place` is its machine and paper."""
     measured, _ = split_answers(answers)
     printed = [stated.published for stated in answers if stated.text]
-    lows = [case.ratio.low for case in measured if case.ratio.low]
-    highs = [case.ratio.high for case in measured if case.ratio.high]
-    low, high = (min(lows), max(highs)) if measured and len(lows) == len(measured) else (None, None)
+    low = _end(min, [answer.ratio.low for answer in measured])
+    high = _end(max, [answer.ratio.high for answer in measured])
     pairs = _pairs(measured)
+    return ClaimRow(
+        *place,
+        claim=claim.name,
+        case=case,
+        published_low=min(printed, default=None),
+        published_high=max(printed, default=None),
+        speedup=measured[0].ratio.value if len(measured) == 1 else None,
+        speedup_low=low,
+        speedup_high=high,
+        doubt=say_doubt(measured),
+        verdict=verdict.kind,
+        reason=verdict.say(claim.test, len(answers)),
+        profile=" or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
+        base_profile=" or ".join(dict.fromkeys(base.profile for _, base in pairs)),
+        says=claim.says,
+        published=say_published(answers),
+        here=_say_ours(claim, measured, low, high),
+    )
+
+
+def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
+    """Return the end that is chosen of several intervals; None if there is no interval, or one has none."""
+    known = [end for end in ends if end]
+    return choose(known) if known and len(known) == len(ends) else None
+
+
+def _say_ours(claim: Claim, measured: Measured, low: float | None, high: float | None) -> str:
+    """Return the range of our numbers as text, with their interval and precisions; empty if nothing was measured."""
+    if not measured:
+        return ""
     write = format_whole_share if claim.test == "memory" else format_speedup
-    numbers = [_range([write(value) for value in sorted(case.ratio.value for case in measured)])]
-    numbers.append(f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL)
-    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in pairs)
-    return {
-        "published_low": min(printed, default=None),
-        "published_high": max(printed, default=None),
-        "speedup": measured[0].ratio.value if len(measured) == 1 else None,
-        "speedup_low": low,
-        "speedup_high": high,
-        "doubt": say_doubt(measured),
-        "verdict": verdict.kind,
-        "reason": verdict.say(claim.test, len(answers)),
-        "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
-        "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
-        "published": say_published(answers),
-        "here": " ".join([*numbers, *(f"({mark})" for mark in marks if mark)]) if measured else "",
-    }
+    interval = f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL
+    texts = [_range(list(map(write, sorted(case.ratio.value for case in measured)))), interval]
+    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
+    return " ".join([*texts, *(f"({mark})" for mark in marks if mark)])
 
 
 def _pairs(cases: Measured) -> list[tuple[Cell, Cell]]:

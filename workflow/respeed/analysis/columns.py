@@ -4,13 +4,14 @@ import itertools
 import unicodedata
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from respeed.analysis.tables import TABLES, dtypes_of
+from respeed.analysis.tables import TABLES, MachineRow, dtypes_of
 from respeed.errors import UserError
 from respeed.paths import write_text
 from respeed.text import printable
@@ -19,8 +20,6 @@ from respeed.text import printable
 DIGITS = 9
 # If a text begins with one of these characters, a spreadsheet takes the text for a formula.
 FORMULA = ("=", "+", "-", "@")
-# The fields of a row by column, or some of them, before the row is part of a frame.
-Fields = dict[str, Any]
 AnyRow = TypeVar("AnyRow")
 
 
@@ -36,10 +35,10 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame[list(dtypes)].astype(object).fillna(fill).astype(dtypes)
 
 
-def make_frame(rows: Iterable[Any], name: str) -> pd.DataFrame:
-    """Make a table from rows, each a row of the table's class or a mapping; without rows, make an empty table."""
+def make_frame(rows: Iterable[MachineRow], name: str) -> pd.DataFrame:
+    """Make a table from rows of its class; without rows, make an empty table."""
     columns = list(dtypes_of(TABLES[name]))
-    values = [{column: getattr(row, column) for column in columns} if is_dataclass(row) else row for row in rows]
+    values = [attrgetter(*columns)(row) for row in rows]
     return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), name)
 
 
@@ -91,7 +90,7 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))
 
 
-def _rounded(value: Any) -> str:
+def _rounded(value: object) -> str:
     return repr(float(f"{value:.{DIGITS}g}"))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import tell_apart
+from respeed.analysis.tables import Fact
 from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
@@ -31,7 +32,7 @@ def describe_machine(
     description: Description | None,
     price: Price | None = None,
     imports: Sequence[Import] = (),
-) -> list[dict[str, str]]:
+) -> list[Fact]:
     """Return a machine's rows of facts.csv; without records, from the machine's description alone.
 
     `records` are in order of time, and `rounds` are made from them; `imports` say where they came from. A fact that
@@ -75,12 +76,7 @@ def describe_machine(
         },
         "profiles": _profiles(records),
     }
-    return [
-        {"machine": machine, "part": part, "fact": name, "value": value}
-        for part, known in parts.items()
-        for name, value in known.items()
-        if value
-    ]
+    return [Fact(machine, part, name, value) for part, known in parts.items() for name, value in known.items() if value]
 
 
 def _join(texts: Iterable[str], separator: str = SEPARATOR) -> str:

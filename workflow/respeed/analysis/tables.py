@@ -6,8 +6,10 @@ The text below a field says what the column has, its unit, and when it is empty.
 """
 
 import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
+from typing import ClassVar, Literal, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -29,7 +31,7 @@ class CellKey(NamedTuple):
     paper: str
     experiment: str
     case: str
-    workload: str
+    algorithm: str
     profile: str
 
 
@@ -430,13 +432,24 @@ class Fact(MachineRow):
     """Its value in words."""
 
 
-TABLES: dict[str, type[Any]] = {
+TABLES: dict[str, type[MachineRow]] = {
     "rounds": Round, "cells": Cell, "speedups": Speedup, "claims": ClaimRow, "why": Factors, "machines": Rank,
     "facts": Fact,
 }  # fmt: skip
 
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
-def dtypes_of(row_type: type[Any]) -> dict[str, str]:
+
+def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return lists of the items that have the same key, by this key; keys and items keep their order."""
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def dtypes_of(row_type: type[MachineRow]) -> dict[str, str]:
     """Return the dtype of each column of a table, in order."""
     types = get_type_hints(row_type)
     return {
@@ -482,7 +495,7 @@ def describe_tables() -> str:
     return text
 
 
-def _meanings(row_type: type[Any]) -> dict[str, str]:
+def _meanings(row_type: type[MachineRow]) -> dict[str, str]:
     """Return the text below each field of a class, and of the classes that it extends."""
     meanings = {}
     for part in reversed(row_type.__mro__[:-1]):
