@@ -35,7 +35,7 @@ def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(tmp_path: P
     paper = draft(tmp_path)
     records = measured(paper, {"small": 0.01, "large": 0.1})
     table = table_of(records, "rbm", paper)
-    assert table.caption.startswith("Examples a second, larger is better.")
+    assert table.caption.startswith("Examples a second, scaled from the mean step, larger is better.")
     # 60 examples in 0.01 s; of the large case 6000 in 100 steps of 0.1 s.
     assert ["6,000", "600"] in texts_of(table).values()
     found = {cell.case: cell for cell in made_of(paper, records) if cell.seconds}
