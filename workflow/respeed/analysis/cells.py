@@ -16,6 +16,7 @@ from respeed.analysis.estimates import (
     SESSION_SPREAD,
     Doubt,
     Estimate,
+    Number,
     estimate_cell,
     estimate_values,
     what_is_missing,
@@ -41,7 +42,7 @@ class Energy:
     """The joules of a step and the watts, or the reason why no round has them; `domains` are what was metered."""
 
     joules: Estimate | None = None
-    watts: float | None = None
+    watts: Number = None
     domains: str = ""
     reason: str = ""
 
@@ -68,29 +69,29 @@ class JudgedCell(CellRow):
     status: Status
     reason: str
     step: Estimate | None = None
-    step_measured: float | None = None
-    slowness: float | None = None
+    step_measured: Number = None
+    slowness: Number = None
     doubt: float = 0.0
-    peak_share: float | None = None
+    peak_share: Number = None
     rounds: int = 0
     sessions: int = 0
     threads: int | None = None
     threads_ran: int | None = None
     precision: str = ""
     is_cpu: bool = False
-    flops: float | None = None
-    traffic_bytes: float | None = None
-    peak_gflops: float | None = None
-    bandwidth_gbytes: float | None = None
+    flops: Number = None
+    traffic_bytes: Number = None
+    peak_gflops: Number = None
+    bandwidth_gbytes: Number = None
     blocks: int = 0
     discarded: int = 0
-    error: float | None = None
+    error: Number = None
     causes: str = ""
     slowed: tuple[float, str] | None = None
     energy: Energy = Energy()
 
     @property
-    def seconds(self) -> float | None:
+    def seconds(self) -> Number:
         """Return the seconds of a step; None if no time may be shown."""
         return self.step.value if self.step else None
 
@@ -145,7 +146,7 @@ def _last(values: Iterable[Value | None]) -> Value | None:
     return next(filter(None, reversed(list(values))), None)
 
 
-def _mean(values: Iterable[float | None]) -> float:
+def _mean(values: Iterable[Number]) -> float:
     return statistics.geometric_mean(value for value in values if value)
 
 
@@ -361,11 +362,11 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
     )
 
 
-def _known(value: float) -> float | None:
+def _known(value: float) -> Number:
     return None if math.isnan(value) else value
 
 
-def _product(first: float | None, second: float | None) -> float | None:
+def _product(first: Number, second: Number) -> Number:
     """Return the product of two numbers; None if one is not known."""
     return None if first is None or second is None else first * second
 
@@ -426,8 +427,8 @@ def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
 
 
 def published_beside(
-    paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
-) -> tuple[str, float | None]:
+    paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: Number
+) -> tuple[str, Number]:
     """Return the best of the published rows that a cell is compared with, and its seconds; "" and None without any.
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
@@ -469,7 +470,7 @@ def across_precisions(row: str, base: Collection[str]) -> str:
     return f"{row} over {' and '.join(others)}" if others else ""
 
 
-def in_unit(cell: Cell, unit: Unit) -> tuple[float | None, float | None, float | None]:
+def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:
     """Return a cell's time and its interval in a table's unit. For a rate, the ends of the interval are swapped."""
     value, low, high = (
         unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None

@@ -32,6 +32,7 @@ from respeed.analysis.cells import across_precisions
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
+    Number,
     estimate_mean,
     level_of_each,
     rounds_missing,
@@ -453,13 +454,13 @@ def _row(place: tuple[str, str], claim: Claim, case: str, answers: Answers, verd
     )
 
 
-def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
+def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[Number]) -> Number:
     """Return the end that is chosen of several intervals; None if there is no interval, or one has none."""
     known = [end for end in ends if end]
     return choose(known) if known and len(known) == len(ends) else None
 
 
-def _say_ours(claim: Claim, measured: Measured, low: float | None, high: float | None) -> str:
+def _say_ours(claim: Claim, measured: Measured, low: Number, high: Number) -> str:
     """Return the range of our numbers as text, with their interval and precisions; empty if nothing was measured."""
     if not measured:
         return ""

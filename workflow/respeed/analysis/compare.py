@@ -47,7 +47,7 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
         raise UserError(f"compare: no records of {source!r}{nearest(source, machines)}")
     chosen = []
     sessions = {}
-    known = set()
+    known: set[str] = set()
     for session, record in number_sessions(read_records(smoke, source)):
         start = record.start
         words = {f"{session}", start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
@@ -109,10 +109,13 @@ def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> d
         return compared
     ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
     verdict, reason = verdict_of(ratio)
-    whys = [reason]
+    reasons = [reason]
     if a.threads != b.threads:
-        whys.append(f"{a.threads} and {b.threads} threads")
+        reasons.append(f"{a.threads} and {b.threads} threads")
     if a.precision != b.precision:
-        whys.append(f"{a.precision} and {b.precision} precision")
-    facts = {"verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together}
-    return compared | ratio.columns("speedup") | facts
+        reasons.append(f"{a.precision} and {b.precision} precision")
+    facts = {
+        "speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high,
+        "verdict": verdict, "reason": "; ".join(filter(None, reasons)), "together": together,
+    }  # fmt: skip
+    return compared | facts

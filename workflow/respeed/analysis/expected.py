@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from respeed.analysis.estimates import Number
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.tables import Cell, CellKey
 from respeed.inputs.registry import workloads
@@ -45,9 +46,7 @@ UNCOUNTED = (math.nan, math.nan)
 Count = Callable[[Sequence[Case]], Counts]
 
 
-def bound_seconds(
-    flops: float | None, traffic_bytes: float | None, peak_gflops: float | None, bandwidth_gbytes: float | None
-) -> float | None:
+def bound_seconds(flops: Number, traffic_bytes: Number, peak_gflops: Number, bandwidth_gbytes: Number) -> Number:
     """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
 
     Parameters
@@ -69,7 +68,7 @@ def bound_seconds(
     return max(computing, moving)
 
 
-def has_bound(workload: str, flops: float | None) -> bool:
+def has_bound(workload: str, flops: Number) -> bool:
     """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
     return bool(flops and flops > 0) or not workloads()[workload].products
 
@@ -106,7 +105,7 @@ def add_expected(
     return expected
 
 
-def _rates(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
+def _rates(cells: Sequence[Cell]) -> tuple[Number, Number]:
     """Return the highest GFLOP/s and GB/s of the cells of a row."""
     peaks = [cell.peak_gflops for cell in cells if cell.peak_gflops]
     bandwidths = [cell.bandwidth_gbytes for cell in cells if cell.bandwidth_gbytes]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import make_frame
+from respeed.analysis.estimates import Number
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -137,7 +138,7 @@ def _product_of(record: Record) -> Product:
     return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
 
 
-def _ceilings(records: Records) -> tuple[float | None, float | None]:
+def _ceilings(records: Records) -> tuple[Number, Number]:
     """Return the highest GFLOP/s of matrix products and GB/s of copies on a row; None for what was not timed.
 
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
@@ -317,18 +318,18 @@ def count_causes(causes: Mapping[str, int]) -> str:
 class Times(NamedTuple):
     """The columns of a round that have the times of its steps and their errors; None without a clean block."""
 
-    step_seconds: float | None = None
-    step_seconds_measured: float | None = None
-    slowness: float | None = None
-    slope_error: float | None = None
-    quiet_error: float | None = None
+    step_seconds: Number = None
+    step_seconds_measured: Number = None
+    slowness: Number = None
+    slope_error: Number = None
+    quiet_error: Number = None
 
 
 class Joules(NamedTuple):
     """The columns of a round that have the energy of a step, or the reason why it is not known."""
 
-    joules: float | None = None
-    watts: float | None = None
+    joules: Number = None
+    watts: Number = None
     energy_of: str = ""
     energy_reason: str = ""
 

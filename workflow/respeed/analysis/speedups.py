@@ -27,6 +27,7 @@ from respeed.analysis.estimates import (
     RIVAL,
     Doubt,
     Estimate,
+    Number,
     Sessions,
     add_sessions,
     estimate_ratio,
@@ -101,7 +102,7 @@ class Samples:
         spreads = base_doubt.between, doubt.between
         if cell.key in self._parts:
             over, parts = self._parts[base.key], self._parts[cell.key]
-            ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
+            ratio = estimate_sum(self._by_case(over), self._by_case(parts), confidence)
             sessions = self._longest(over), self._longest(parts)
             together = bool(sessions[0].keys() & sessions[1].keys())
             ratio = ratio if together else add_sessions(ratio, sessions, confidence, spreads)
@@ -116,7 +117,7 @@ class Samples:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
         doubt = self.doubt(replace(parts[0], case=total.case))
-        in_session = estimate_sum([self._by_case(parts)])
+        in_session = estimate_sum(self._by_case(parts))
         seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
         return widen(seconds, doubt.error, CELL_LEVEL)
 
@@ -214,7 +215,7 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     )
 
 
-def _add(numbers: Iterable[float | None]) -> float | None:
+def _add(numbers: Iterable[Number]) -> Number:
     """Return the sum of the numbers that are known; None if none is."""
     known = [number for number in numbers if number is not None]
     return math.fsum(known) if known else None
@@ -321,7 +322,7 @@ def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
+def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> Number:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
     The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
@@ -350,7 +351,7 @@ def published_text(paper: Paper, experiment: str, case: str, row: str, over: Col
     return INFERRED + text if number and number.text.startswith(INFERRED) else text
 
 
-def _published_beside(cell: Cell, paper: Paper) -> tuple[float | None, str]:
+def _published_beside(cell: Cell, paper: Paper) -> tuple[Number, str]:
     """Return the published speedup of the best published row that the cell is compared with, and a mark.
 
     The mark has the precisions of both sides if they differ. If the paper prints only speedups, the first one counts.

@@ -31,7 +31,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.estimates import FULL_PRECISION, Estimate
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, Number
 from respeed.analysis.speedups import Samples, case_of, published_text
 from respeed.analysis.tables import Cell, Factors, group_by
 from respeed.model import Experiment, Paper, Papers
@@ -61,7 +61,7 @@ class _Printed(NamedTuple):
     name: str
     label: str
     seconds: float
-    peak_gflops: float | None
+    peak_gflops: Number
     precision: str
     machine: str = PAPER
 
@@ -72,8 +72,8 @@ class _Place(NamedTuple):
     paper: Paper
     experiment: Experiment
     case: str
-    flops: float | None
-    traffic_bytes: float | None
+    flops: Number
+    traffic_bytes: Number
 
 
 def make_why(cells: Cells, samples: Samples, papers: Papers) -> list[Factors]:
@@ -157,7 +157,7 @@ def compare(
     row: Cell | _Printed,
     base: Cell | _Printed,
     speedup: Estimate,
-    algorithm: float | None = None,
+    algorithm: Number = None,
     *,
     same_work: bool,
     printed: str = "",
