@@ -2,9 +2,10 @@
 
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
@@ -19,11 +20,12 @@ from respeed.analysis.estimates import (
     Number,
     estimate_cell,
     estimate_values,
+    largest,
     what_is_missing,
 )
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import JudgedRound, count_causes, every_case, settings_of
-from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status
+from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status, group_by
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
@@ -62,8 +64,8 @@ class JudgedCell(CellRow):
     rounds, sessions : the number of rounds with a clean block, and of sessions with such rounds
     flops, traffic_bytes, threads, precision, is_cpu : from the last round that has the value
     peak_gflops, bandwidth_gbytes : the ceilings of the row
-    blocks, discarded, error : the numbers of timed and discarded blocks, and the largest error, over all rounds
-    causes, slowed : why blocks were discarded, or empty; and the low clock of the last round that had one, or None
+    discarded, error : the number of discarded blocks, and the largest error, over all rounds
+    slowed : the low clock of the last round that had one, or None
     """
 
     status: Status
@@ -83,10 +85,8 @@ class JudgedCell(CellRow):
     traffic_bytes: Number = None
     peak_gflops: Number = None
     bandwidth_gbytes: Number = None
-    blocks: int = 0
     discarded: int = 0
     error: Number = None
-    causes: str = ""
     slowed: tuple[float, str] | None = None
     energy: Energy = Energy()
 
@@ -98,10 +98,8 @@ class JudgedCell(CellRow):
 
 def judge_cells(rounds: pd.DataFrame) -> dict[CellKey, JudgedCell]:
     """Judge every cell that has rounds."""
-    cells: dict[CellKey, list[JudgedRound]] = defaultdict(list)
-    for row in rows_of(rounds, JudgedRound):
-        cells[row.key].append(row)
-    return {key: _judge_cell(key, ran) for key, ran in cells.items()}
+    cells: dict[CellKey, list[JudgedRound]] = group_by(rows_of(rounds, JudgedRound), attrgetter("key"))
+    return {key: _judge_cell(key, of_cell) for key, of_cell in cells.items()}
 
 
 def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
@@ -112,16 +110,10 @@ def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
     step = estimate_rounds(timed) if timed else None
     share = step.over(flops / 1e9 / peak_gflops) if step and flops and peak_gflops else None
     status, reason = _judge_status(rounds, timed, step, share)
-    has_time = status in ("settled", "wide")
-    return JudgedCell(
+    cell = JudgedCell(
         *key,
         status=status,
         reason=reason,
-        step=step if has_time else None,
-        step_measured=_mean(row.step_seconds_measured for row in timed) if has_time else None,
-        slowness=_mean(row.slowness for row in timed) if has_time else None,
-        doubt=doubt_of(timed).error if has_time else 0.0,
-        peak_share=share.value if share and has_time else None,
         rounds=len(timed),
         sessions=len({row.session for row in timed}),
         threads=last.threads,
@@ -132,12 +124,20 @@ def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
         traffic_bytes=_last(row.traffic_bytes for row in rounds),
         peak_gflops=peak_gflops,
         bandwidth_gbytes=_last(row.bandwidth_gbytes for row in timed),
-        blocks=sum(row.blocks for row in rounds),
         discarded=sum(row.discarded for row in rounds),
-        error=max((row.error for row in rounds if row.error is not None), default=None),
-        causes=_count_causes(rounds),
+        error=largest(row.error for row in rounds),
         slowed=_last(row.slowed for row in rounds),
         energy=_judge_energy(rounds),
+    )
+    if status not in ("settled", "wide"):
+        return cell
+    return replace(
+        cell,
+        step=step,
+        step_measured=_mean(row.step_seconds_measured for row in timed),
+        slowness=_mean(row.slowness for row in timed),
+        doubt=doubt_of(timed).error,
+        peak_share=share.value if share else None,
     )
 
 
@@ -148,10 +148,6 @@ def _last(values: Iterable[Value | None]) -> Value | None:
 
 def _mean(values: Iterable[Number]) -> float:
     return statistics.geometric_mean(value for value in values if value)
-
-
-def _count_causes(rounds: Iterable[JudgedRound]) -> str:
-    return count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
 
 
 def _judge_status(
@@ -168,12 +164,13 @@ def _judge_status(
             return "failed", failures["failed"]
         if "not-run" in failures:
             return "cannot-run", failures["not-run"]
-        return "contaminated", f"no clean block of {sum(row.blocks for row in rounds)}: {_count_causes(rounds)}"
+        causes = sum((row.cause_counts for row in rounds), Counter[str]())
+        return "contaminated", f"no clean block of {sum(row.blocks for row in rounds)}: {count_causes(causes)}"
     if peak_share and peak_share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
         text = f"{peak_share.value:.0%} of the highest rate that any matrix product reached here"
         return "failed", f"{text}: the time or the FLOP count is wrong"
-    why = _what_is_unsettled(rounds, timed, step, failures.values())
-    return ("wide", why) if why else ("settled", "")
+    unsettled = _what_is_unsettled(rounds, timed, step, failures.values())
+    return "wide" if unsettled else "settled", unsettled
 
 
 def _what_is_unsettled(
@@ -191,10 +188,13 @@ def _what_is_unsettled(
 
 def estimate_rounds(timed: Sequence[Round]) -> Estimate:
     """Estimate the seconds of a step from the rounds of a cell that have a time."""
-    sessions: dict[int, list[float]] = defaultdict(list)
-    for row in timed:
-        sessions[row.session].append(row.step_seconds or math.nan)
-    return estimate_cell(sessions, doubt=doubt_of(timed))
+    return estimate_cell(by_session(timed), doubt=doubt_of(timed))
+
+
+def by_session(timed: Iterable[Round]) -> dict[int, list[float]]:
+    """Return the seconds of a step in each round, by session."""
+    sessions: dict[int, list[Round]] = group_by(timed, attrgetter("session"))
+    return {number: [row.step_seconds or math.nan for row in rounds] for number, rounds in sessions.items()}
 
 
 def doubt_of(timed: Sequence[Round]) -> Doubt:
@@ -225,7 +225,7 @@ def make_cells(
     papers: Papers,
     profiles: Profiles,
     descriptions: Mapping[str, Description],
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, Price] = {},
     count: Count | None = None,
 ) -> list[Cell]:
     """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none.
@@ -234,14 +234,11 @@ def make_cells(
     case that is not measured yet follows from its work, which `count` counts.
     """
     judged = judge_cells(rounds)
-    known = prices or {}
     slots = {slot.key: slot for slot in _find_slots(rounds, papers, profiles, descriptions)}
     cells = []
     for key, slot in slots.items():
-        unmeasured = JudgedCell(*key, "due", "not measured yet")
-        if slot.cannot:
-            unmeasured = JudgedCell(*key, "cannot-run", slot.cannot)
-        cells.append(_make_cell(slot, judged.get(key, unmeasured), known.get(slot.machine)))
+        unmeasured = JudgedCell(*key, "cannot-run" if slot.cannot else "due", slot.cannot or "not measured yet")
+        cells.append(_make_cell(slot, judged.get(key, unmeasured), prices.get(slot.machine)))
     clocks = {key: cell.slowed for key, cell in judged.items()}
     return add_expected(cells, {key: slot.case for key, slot in slots.items()}, clocks, count)
 
@@ -466,7 +463,7 @@ def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
 
 def across_precisions(row: str, base: Collection[str]) -> str:
     """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
-    others = [one for one in base if one and row and one != row]
+    others = [precision for precision in base if precision and row and precision != row]
     return f"{row} over {' and '.join(others)}" if others else ""
 
 

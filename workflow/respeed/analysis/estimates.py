@@ -339,6 +339,11 @@ def level_of_each(tests: float) -> float:
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
 
+def largest(values: Iterable[Number]) -> Number:
+    """Return the largest of the values that are not missing; None if all are."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
     """Return the verdict on a ratio and its reason: "faster" or "slower" only if the interval excludes 1."""
     if estimate.margin is None:
