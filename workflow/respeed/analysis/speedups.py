@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, across_precisions, by_session, doubt_of, published_beside, rows_beside
+from respeed.analysis.cells import JudgedCell, by_session, doubt_of, published_beside, rows_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
@@ -288,7 +288,6 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
 
 def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
     cell = compared.cell
-    published, precisions = _published_beside(cell, papers[cell.paper])
     ratio = compared.ratio or Estimate(math.nan)
     reason = compared.reason
     if compared.verdict == "none":
@@ -297,19 +296,15 @@ def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
         reason = "; ".join(filter(None, [reason, OTHER_SESSION]))
     return Speedup(
         *cell.key,
-        precision=cell.precision,
         base_algorithm=compared.base.algorithm if compared.base else "",
         base_profile=compared.base.profile if compared.base else "",
         speedup=ratio.value if compared.ratio else None,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
-        published=published,
-        published_precisions=precisions,
+        published=_published_beside(cell, papers[cell.paper]),
         verdict=compared.verdict,
         reason=reason,
         confidence=compared.confidence if compared.ratio else None,
-        label=cell.label,
-        is_cpu=cell.is_cpu,
     )
 
 
@@ -342,19 +337,15 @@ def published_text(paper: Paper, experiment: str, case: str, row: str, over: Col
     return INFERRED + text if number and number.text.startswith(INFERRED) else text
 
 
-def _published_beside(cell: Cell, paper: Paper) -> tuple[Number, str]:
-    """Return the published speedup of the best published row that the cell is compared with, and a mark.
+def _published_beside(cell: Cell, paper: Paper) -> Number:
+    """Return the published speedup of the best published row that the cell is compared with.
 
-    The mark has the precisions of both sides if they differ. If the paper prints only speedups, the first one counts.
+    If the paper prints only speedups, the first one counts.
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
-    value = next(filter(None, speedups), None)
-    base = paper.fastest(cell.experiment, cell.case, paper.cpu_rows)
-    if not (cell.published_row and base):
-        return value, ""
-    return value, across_precisions(paper.rows[cell.published_row].precision, [base.precision])
+    return next(filter(None, speedups), None)
 
 
 def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
@@ -389,5 +380,4 @@ def _rank(compared: Compared[Cell]) -> Rank:
         speedup_high=ratio.high,
         verdict=compared.verdict,
         reason=compared.reason,
-        label=cell.label,
     )

@@ -2,7 +2,7 @@
 
 The text below a field says what the column has, its unit, and when it is empty. docs/tables.md is made of these texts:
 
-    ./run python -m respeed.analysis.tables > docs/tables.md
+    WRITE_KNOWN=1 ./run pytest tests/docs/test_tables.py
 """
 
 import math
@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, NamedTuple, TypeVar, get_origin, get_type_hints
-
-from pydantic import ConfigDict, TypeAdapter
 
 from respeed.analysis.estimates import Estimate, Number
 from respeed.model import Names
@@ -41,8 +39,6 @@ class MachineRow:
 
     # The columns that identify a row.
     KEY: ClassVar[Names] = ()
-    # Where pydantic finds the text of a column.
-    __pydantic_config__: ClassVar = ConfigDict(use_attribute_docstrings=True)
 
     machine: str
     """The machine's name."""
@@ -265,8 +261,6 @@ class Cell(CellRow):
 class Speedup(CellRow):
     """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none."""
 
-    precision: str
-    """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
     base_algorithm: str
     """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
     base_profile: str
@@ -280,19 +274,12 @@ class Speedup(CellRow):
     """Upper end of the interval of `speedup`. Empty if the base itself, or too few rounds."""
     published: Number
     """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
-    published_precisions: str
-    """The precisions of the two sides of `published`. Empty if both are the same, or not known."""
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
     confidence: Number
     """Confidence of the interval; it is higher for rivals of the fastest row. Empty if no speedup."""
-    label: str
-    """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
-    algorithm."""
-    is_cpu: bool
-    """Whether it ran on the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,9 +399,6 @@ class Rank(CaseRow):
     """`slower`, `indistinguishable`, `base` or `unproven`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    label: str
-    """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
-    algorithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,55 +440,3 @@ def dtypes_of(row_type: type[MachineRow]) -> dict[str, str]:
         column.name: "str" if get_origin(types[column.name]) is Literal else DTYPES[types[column.name]]
         for column in fields(row_type)
     }
-
-
-INTRODUCTION = """# Tables
-
-Every table `results/tables/*.csv`, for your own statistics. (`respeed.analysis.tables` declares them and makes this
-page.)
-
-```python
-import respeed
-
-tables = respeed.load_tables()  # pandas DataFrames by name, of the run in results/tables
-cells = tables["cells"]
-timed = cells[cells["seconds"].notna() & cells["is_cpu"]]
-print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["seconds"].idxmin(), ["case", "profile"]])
-
-rounds = respeed.load_rounds()  # where every statistic begins
-by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
-print(by_cell["step_seconds"].agg(["median", "std", "count"]))
-```
-
-An empty field becomes NaN in a column of numbers, and an empty text in one of texts. A text that a spreadsheet would
-compute has an apostrophe before it in the file; the frame has none.
-"""
-# The words for a dtype in docs/tables.md.
-KINDS = {"str": "text", "float64": "number", "int64": "whole number", "Int64": "whole number", "bool": "True or False"}
-
-
-def describe_tables() -> str:
-    """Return docs/tables.md: the meaning of every row and column of every table."""
-    text = INTRODUCTION
-    for name, row_type in TABLES.items():
-        text += f"\n## {name}.csv\n\n{row_type.__doc__} Key: {', '.join(row_type.KEY)}.\n\n"
-        text += "| column | kind | meaning |\n| --- | --- | --- |\n"
-        meanings = _meanings(row_type)
-        for column, dtype in dtypes_of(row_type).items():
-            text += f"| {column} | {KINDS[dtype]} | {meanings[column]} |\n"
-    return text
-
-
-def _meanings(row_type: type[MachineRow]) -> dict[str, str]:
-    """Return the text below each field of a class, and of the classes that it extends."""
-    meanings = {}
-    for part in reversed(row_type.__mro__[:-1]):
-        # pydantic reads the texts of the class itself alone.
-        for column, schema in TypeAdapter(part).json_schema()["properties"].items():
-            if "description" in schema:
-                meanings[column] = " ".join(schema["description"].split())
-    return meanings
-
-
-if __name__ == "__main__":
-    print(describe_tables(), end="")
