@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.cells import judge_cells
 from respeed.analysis.neighbours import Quiet
 from respeed.analysis.rounds import Joules, step_energy
 from respeed.protocol import Block
@@ -68,5 +67,5 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
 def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
     both = {"GPU": 9.0, "package-0": 1.0}
     records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
-    (cell,) = {found.energy for found in judge_cells(rounds_of(*records)).values()}
-    assert (cell.domains, cell.watts) == ("GPU + package-0", pytest.approx(10.0))
+    cell = one(cells_of(records), "torch-1")
+    assert (cell.energy_of, cell.watts) == ("GPU + package-0", pytest.approx(10.0))

@@ -56,39 +56,25 @@ class JudgedCell(CellRow):
     Attributes
     ----------
     status, reason : what became of the cell; what is missing, or why there is no time
+    precision, is_cpu : from the last round
+    rounds : the number of rounds with a clean block
+    ran : all rounds
     step : seconds at the quiet probe; None if no time may be shown
-    step_measured : seconds as measured
     slowness : the factor by which neighbours slowed the reference probe, over rounds
     doubt : the error of the step that more rounds do not make smaller, as a standard deviation of its logarithm
     peak_share : the cell's rate divided by the highest rate of a plain matrix product on the row
-    rounds, sessions : the number of rounds with a clean block, and of sessions with such rounds
-    flops, traffic_bytes, threads, precision, is_cpu : from the last round that has the value
-    peak_gflops, bandwidth_gbytes : the ceilings of the row
-    discarded, error : the number of discarded blocks, and the largest error, over all rounds
-    slowed : the low clock of the last round that had one, or None
     """
 
     status: Status
     reason: str
+    precision: str = ""
+    is_cpu: bool = False
+    rounds: int = 0
+    ran: Sequence[JudgedRound] = ()
     step: Estimate | None = None
-    step_measured: Number = None
     slowness: Number = None
     doubt: float = 0.0
     peak_share: Number = None
-    rounds: int = 0
-    sessions: int = 0
-    threads: int | None = None
-    threads_ran: int | None = None
-    precision: str = ""
-    is_cpu: bool = False
-    flops: Number = None
-    traffic_bytes: Number = None
-    peak_gflops: Number = None
-    bandwidth_gbytes: Number = None
-    discarded: int = 0
-    error: Number = None
-    slowed: tuple[float, str] | None = None
-    energy: Energy = Energy()
 
     @property
     def seconds(self) -> Number:
@@ -103,42 +89,27 @@ def judge_cells(rounds: pd.DataFrame) -> dict[CellKey, JudgedCell]:
 
 
 def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
-    timed = [row for row in rounds if row.step_seconds]
-    last = rounds[-1]
+    timed = _timed(rounds)
     flops = _last(row.flops for row in rounds)
     peak_gflops = _last(row.peak_gflops for row in timed)
     step = estimate_rounds(timed) if timed else None
     share = step.over(flops / 1e9 / peak_gflops) if step and flops and peak_gflops else None
     status, reason = _judge_status(rounds, timed, step, share)
-    cell = JudgedCell(
-        *key,
-        status=status,
-        reason=reason,
-        rounds=len(timed),
-        sessions=len({row.session for row in timed}),
-        threads=last.threads,
-        threads_ran=max((row.threads_ran for row in rounds if row.threads_ran), default=None),
-        precision=last.precision,
-        is_cpu=last.is_cpu,
-        flops=flops,
-        traffic_bytes=_last(row.traffic_bytes for row in rounds),
-        peak_gflops=peak_gflops,
-        bandwidth_gbytes=_last(row.bandwidth_gbytes for row in timed),
-        discarded=sum(row.discarded for row in rounds),
-        error=largest(row.error for row in rounds),
-        slowed=_last(row.slowed for row in rounds),
-        energy=_judge_energy(rounds),
-    )
+    cell = JudgedCell(*key, status, reason, rounds[-1].precision, rounds[-1].is_cpu, len(timed), rounds)
     if status not in ("settled", "wide"):
         return cell
     return replace(
         cell,
         step=step,
-        step_measured=_mean(row.step_seconds_measured for row in timed),
         slowness=_mean(row.slowness for row in timed),
         doubt=doubt_of(timed).error,
         peak_share=share.value if share else None,
     )
+
+
+def _timed(rounds: Iterable[JudgedRound]) -> list[JudgedRound]:
+    """Return the rounds that have a clean block."""
+    return [row for row in rounds if row.step_seconds]
 
 
 def _last(values: Iterable[Value | None]) -> Value | None:
@@ -239,7 +210,7 @@ def make_cells(
     for key, slot in slots.items():
         unmeasured = JudgedCell(*key, "cannot-run" if slot.cannot else "due", slot.cannot or "not measured yet")
         cells.append(_make_cell(slot, judged.get(key, unmeasured), prices.get(slot.machine)))
-    clocks = {key: cell.slowed for key, cell in judged.items()}
+    clocks = {key: _last(row.slowed for row in cell.ran) for key, cell in judged.items()}
     return add_expected(cells, {key: slot.case for key, slot in slots.items()}, clocks, count)
 
 
@@ -268,10 +239,9 @@ def _find_slots(
     descriptions: Mapping[str, Description],
 ) -> Iterator[_Slot]:
     """Yield every case of the papers on every row of each machine."""
-    latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
-    for machine, profile, row in zip(latest["machine"], latest["profile"], latest["profile_facts"], strict=True):
-        ran.setdefault(machine, {})[profile] = row
+    for last in rows_of(rounds.drop_duplicates(["machine", "profile"], keep="last"), JudgedRound):
+        ran.setdefault(last.machine, {})[last.profile] = last.profile_facts
     for machine in sorted(ran):
         description = descriptions.get(machine)
         hardware = description.hardware.model_dump() if description else {}
@@ -283,28 +253,22 @@ def _find_slots(
             for row in rows:
                 if not _has_row(experiment, case, row):
                     continue
-                label = labels[row.name]
+                label = f"{labels[row.name]}, {algorithm.label}" if algorithm else labels[row.name]
                 cannot = why_not_run(case.workload, row.backend, row.precision) or not_measurable.get(row.name)
-                yield _Slot(
-                    machine,
-                    paper,
-                    experiment,
-                    case,
-                    row,
-                    f"{label}, {algorithm.label}" if algorithm else label,
-                    cannot or why_denied(case),
-                )
+                yield _Slot(machine, paper, experiment, case, row, label, cannot or why_denied(case))
 
 
 def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
     """Return the cell of a slot; `price` is of its machine, or None if nobody gave one."""
     row = slot.row
     steps = slot.experiment.steps(slot.case)
+    ran = judged.ran
+    timed = _timed(ran)
     seconds = judged.step.times(steps) if judged.step else Estimate(math.nan)
-    energy = judged.energy
+    energy = _judge_energy(ran)
     joules = energy.joules.times(steps) if energy.joules else Estimate(math.nan)
-    flops = _product(steps, judged.flops)
-    moved = _product(steps, judged.traffic_bytes)
+    flops = _product(steps, _last(once.flops for once in ran))
+    moved = _product(steps, _last(once.traffic_bytes for once in ran))
     published_row, published_seconds = published_beside(
         slot.paper,
         slot.experiment.name,
@@ -323,17 +287,17 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
         seconds_low=seconds.low,
         seconds_high=seconds.high,
         rounds=judged.rounds,
-        discarded=judged.discarded,
+        discarded=sum(once.discarded for once in ran),
         status=judged.status,
         reason=judged.reason,
         gflops=_known((flops or math.nan) / seconds.value / 1e9),
         peak_share=judged.peak_share,
-        error=judged.error,
+        error=largest(once.error for once in ran),
         published_seconds=published_seconds,
         published_row=published_row,
-        seconds_measured=_product(steps, judged.step_measured),
+        seconds_measured=steps * _mean(once.step_seconds_measured for once in timed) if judged.step else None,
         slowness=judged.slowness,
-        sessions=judged.sessions,
+        sessions=len({once.session for once in timed}),
         work=describe_work(slot.experiment, slot.case),
         label=slot.label,
         is_cpu=row.is_cpu,
@@ -342,10 +306,10 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
         amount=slot.experiment.amount(slot.case, flops, moved),
         steps=steps,
         device=row.device,
-        threads=judged.threads,
-        threads_ran=judged.threads_ran,
-        peak_gflops=judged.peak_gflops,
-        bandwidth_gbytes=judged.bandwidth_gbytes,
+        threads=_last(once.threads for once in ran),
+        threads_ran=max((once.threads_ran for once in ran if once.threads_ran), default=None),
+        peak_gflops=_last(once.peak_gflops for once in timed),
+        bandwidth_gbytes=_last(once.bandwidth_gbytes for once in timed),
         expected_seconds=None,
         unexpected="",
         cost=_known(seconds.value * price.per_hour / 3600) if price else None,

@@ -288,13 +288,10 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     in the last result.
     """
     way = _way_of(record, result)
-    is_same = (
-        way.settings == latest.settings
-        and way.program == latest.program
-        and way.card in ("", latest.card)
-        and way.library in ("", latest.library)
-    )
-    return is_same and (result.status == "measured" or way.source == latest.source)
+    way = way._replace(card=way.card or latest.card, library=way.library or latest.library)
+    if result.status == "measured":
+        way = way._replace(source=latest.source)
+    return way == latest
 
 
 def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
