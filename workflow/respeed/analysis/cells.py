@@ -337,7 +337,7 @@ def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
 
     The row's backend must run the case's algorithm or, if the table has no algorithms, any workload of the table.
     """
-    workloads = {case.workload} if experiment.algorithms else {other.workload for other in experiment.cases}
+    workloads = {case.workload} if experiment.algorithms else {entry.workload for entry in experiment.cases}
     return (
         any(row.backend in backends_of(workload) for workload in workloads)
         and experiment.runs_on(case, row.architecture)
@@ -413,7 +413,11 @@ def reference(paper: Paper) -> str:
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
     """Name a published row; add its algorithm, device and precision if another row has the same label and package."""
-    alike = [other for other in paper.rows.values() if (other.label, other.package) == (row.label, row.package)]
+    alike = [
+        published
+        for published in paper.rows.values()
+        if (published.label, published.package) == (row.label, row.package)
+    ]
     if len(alike) == 1:
         return row.label
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
@@ -427,8 +431,8 @@ def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
 
 def across_precisions(row: str, base: Collection[str]) -> str:
     """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
-    others = [precision for precision in base if precision and row and precision != row]
-    return f"{row} over {' and '.join(others)}" if others else ""
+    precisions = [precision for precision in base if precision and row and precision != row]
+    return f"{row} over {' and '.join(precisions)}" if precisions else ""
 
 
 def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:

@@ -267,8 +267,8 @@ def judge_numbers(measured: Measured) -> Verdict:
     for column, cases in group_by(measured, lambda case: case.stated.column).items():
         places = {case.place: case.open for case in cases}
         # One of several cases that share a printed column is enough.
-        place = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
-        names[place][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
+        side = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
+        names[side][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
     above = tuple(names["above"])
     below = tuple(names["below"])
     if above and below:
@@ -366,9 +366,9 @@ RULES = {
 }
 
 
-def _names(measured: Measured, place: str) -> Names:
+def _names(measured: Measured, side: str) -> Names:
     """Return the names of the cases that lie in this place."""
-    return tuple(case.name for case in measured if case.place == place)
+    return tuple(case.name for case in measured if case.place == side)
 
 
 def _why_open(cases: Measured) -> dict[str, str]:
@@ -385,12 +385,12 @@ def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow
     """
     rows: list[ClaimRow] = []
     for machine, paper, claim, answers in _on_machines(cells, samples, papers):
-        place = machine, paper
-        rows.append(_row(place, claim, "", answers, judge_claim(claim, answers)))
+        rows.append(_row(machine, paper, claim, "", answers, judge_claim(claim, answers)))
         if len(answers) == 1:
             continue
         for stated, answer in answers.items():
-            rows.append(_row(place, claim, stated.case, {stated: answer}, judge_case(claim, stated, answer)))
+            verdict = judge_case(claim, stated, answer)
+            rows.append(_row(machine, paper, claim, stated.case, {stated: answer}, verdict))
     return rows
 
 
@@ -425,15 +425,16 @@ def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tup
                 yield machine, paper.name, claim, compare_claim(claim, paper, tables, samples)
 
 
-def _row(place: tuple[str, str], claim: Claim, case: str, answers: Answers, verdict: Verdict) -> ClaimRow:
-    """Return a row about some cases of a claim; `place` is its machine and paper."""
+def _row(machine: str, paper: str, claim: Claim, case: str, answers: Answers, verdict: Verdict) -> ClaimRow:
+    """Return a row about some cases of a claim."""
     measured = _measured(answers)
     printed = [stated.published for stated in answers if stated.text]
     low = _end(min, [answer.ratio.low for answer in measured])
     high = _end(max, [answer.ratio.high for answer in measured])
     pairs = _pairs(measured)
     return ClaimRow(
-        *place,
+        machine,
+        paper,
         claim=claim.name,
         case=case,
         published_low=min(printed, default=None),
@@ -454,8 +455,8 @@ def _row(place: tuple[str, str], claim: Claim, case: str, answers: Answers, verd
 
 def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[Number]) -> Number:
     """Return the end that is chosen of several intervals; None if there is no interval, or one has none."""
-    known = [end for end in ends if end]
-    return choose(known) if known and len(known) == len(ends) else None
+    numbers = [end for end in ends if end]
+    return choose(numbers) if numbers and len(numbers) == len(ends) else None
 
 
 def _say_ours(claim: Claim, measured: Measured, low: Number, high: Number) -> str:
@@ -503,17 +504,17 @@ def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     stated = []
     for case in names[-1:] if claim.test == "memory" else names:
-        place = case, experiment.columns.get(case, case), words[case]
+        column_names = case, experiment.columns.get(case, case), words[case]
         if claim.test not in ("each", "growth"):
             ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
             least = NEAR_COPY if claim.test == "memory" else 1.0
-            stated.append(Stated(*place, published=least, ideal=ideal))
+            stated.append(Stated(*column_names, published=least, ideal=ideal))
         elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
             text = published_text(paper, claim.experiment, case, claim.row, claim.over)
             slow = paper.fastest(claim.experiment, case, claim.over)
             across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            stated.append(Stated(*place, published, f"{text} ({across})" if across else text, rounding))
+            stated.append(Stated(*column_names, published, f"{text} ({across})" if across else text, rounding))
     return stated
 
 
@@ -592,11 +593,11 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     counts = claims.loc[is_whole, "verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     settled = (ran["status"] == "settled").sum()
-    known = f"{settled} of {len(ran)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
+    text = f"{settled} of {len(ran)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
     without = ran["seconds_low"].isna().sum()
     if without:
-        known += f", {without} without an interval"
+        text += f", {without} without an interval"
     fewest = rounds.min()
     most = rounds.max()
     span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
-    return f"Claims: {verdicts}." if verdicts else "", f"{known}; {span} each."
+    return f"Claims: {verdicts}." if verdicts else "", f"{text}; {span} each."

@@ -44,9 +44,9 @@ def make_frame(rows: Iterable[MachineRow], name: str) -> pd.DataFrame:
 
 def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     """Yield each line of a frame as a row of a dataclass; a missing number is None, not NaN."""
-    own = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
-    values = own.to_numpy(dtype=object, copy=True)
-    values[own.isna().to_numpy()] = None
+    columns = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
+    values = columns.to_numpy(dtype=object, copy=True)
+    values[columns.isna().to_numpy()] = None
     return itertools.starmap(row_type, values)
 
 
@@ -68,9 +68,9 @@ def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
-    shown = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
-    shown = shown.set_axis([_guarded(str(name)) for name in frame], axis=1)
-    write_text(path, mark + shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
+    guarded = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
+    guarded = guarded.set_axis([_guarded(str(name)) for name in frame], axis=1)
+    write_text(path, mark + guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -96,12 +96,12 @@ def _rounded(value: object) -> str:
 
 def _guarded(text: str) -> str:
     """Remove the characters that cannot be printed; an apostrophe before what looks like a formula keeps it a text."""
-    shown = printable(text)
-    return f"'{shown}" if _is_formula(shown) else shown
+    line = printable(text)
+    return f"'{line}" if _is_formula(line) else line
 
 
-def _unguarded(shown: str) -> str:
-    return shown[1:] if shown.startswith("'") and _is_formula(shown[1:]) else shown
+def _unguarded(guarded: str) -> str:
+    return guarded[1:] if guarded.startswith("'") and _is_formula(guarded[1:]) else guarded
 
 
 def _is_formula(text: str) -> bool:

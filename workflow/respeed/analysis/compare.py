@@ -47,17 +47,17 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
         raise UserError(f"compare: no records of {source!r}{nearest(source, machines)}")
     chosen = []
     sessions = {}
-    known: set[str] = set()
+    moments: set[str] = set()
     for session, record in number_sessions(read_records(smoke, source)):
         start = record.start
         words = {f"{session}", start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
         if not when or when in words:
             chosen.append(record)
         sessions[start.started] = session
-        known |= words
+        moments |= words
     rounds = read_rounds(chosen, papers)
     if rounds.empty:
-        raise UserError(f"compare: {name}: no rounds{nearest(when, known)}")
+        raise UserError(f"compare: {name}: no rounds{nearest(when, moments)}")
     return rounds.assign(session=rounds["started"].map(sessions), source=source)
 
 

@@ -27,7 +27,8 @@ from respeed.text import counted, format_share
 
 # Confidence of one look at a cell and at a ratio. Cells with wide intervals are measured again and looked at a second
 # time, while narrow intervals stay, even if narrow by luck: both looks together have a confidence of 95 and 97 %.
-CELL_LEVEL, RATIO_LEVEL = 0.96, 0.98
+CELL_LEVEL = 0.96
+RATIO_LEVEL = 0.98
 # If a session has this number of rounds or more, an eighth of them is trimmed from each end.
 TRIM = 8
 # Clean rounds that an interval needs.
@@ -43,7 +44,8 @@ RIVAL = 1.5
 # The prior for the spread of a CPU's speed between sessions, as a standard deviation of logarithms: pairs of runs on
 # one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each run (the root of the mean square,
 # divided by the root of 2). The prior has these degrees of freedom; measured sessions add theirs.
-SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
+SESSION_SPREAD = 0.04
+SESSION_FREEDOM = 8
 # The same for an accelerator, which no guest of its host slows. In two sessions of an H200 (docs/h200), four RBMs
 # differ by 0.11, 0.26, 0.42 and 0.55 %, which is 0.26 % for each session, and below 0.63 % with a confidence of 95 %
 # (chi squared). But that is one card within an hour.
@@ -269,8 +271,8 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     if len(halves) < len(values):
         return Estimate(mean)
     shared = np.array([ratio.shared for ratio in values])
-    own = np.sqrt(np.maximum(0.0, np.square(halves) - shared**2))  # rounding may leave a little below 0
-    return Estimate(mean, math.hypot(np.linalg.norm(weights * own), weights @ shared))
+    unshared = np.sqrt(np.maximum(0.0, np.square(halves) - shared**2))  # rounding may leave a little below 0
+    return Estimate(mean, math.hypot(np.linalg.norm(weights * unshared), weights @ shared))
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float, spreads: Sequence[float]) -> Estimate:

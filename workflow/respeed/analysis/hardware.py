@@ -41,10 +41,10 @@ def describe_machine(
     `records` are in order of time, and `rounds` are made from them; `imports` say where they came from. A fact that
     differs between processes is shown with all its values. A fact without a value has no row.
     """
-    known = [record.start.machine.model_dump() for record in records]
-    known = known or ([description.hardware.model_dump()] if description else [])
-    hardware = known[-1]
-    values = {fact: _join(_show(fact, facts[fact]) for facts in known) for fact in (*FIELDS, *OF_ROUNDS)}
+    descriptions = [record.start.machine.model_dump() for record in records]
+    descriptions = descriptions or ([description.hardware.model_dump()] if description else [])
+    hardware = descriptions[-1]
+    values = {fact: _join(_show(fact, facts[fact]) for facts in descriptions) for fact in (*FIELDS, *OF_ROUNDS)}
     values["usable_cores"] += f" of {hardware['logical_cpus'] or UNKNOWN} logical CPUs"
     summary = [hardware["cpu"], counted(hardware["usable_cores"], "core"), *hardware["accelerators"]]
     versions = pd.DataFrame([record.start.versions for record in records])

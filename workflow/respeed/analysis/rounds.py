@@ -79,7 +79,7 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
     """
-    homes = group_by(every_case(papers), lambda shown: (shown[2].key, shown[1].ladder))
+    homes = group_by(every_case(papers), lambda home: (home[2].key, home[1].ladder))
     rows: list[JudgedRound] = []
     for of_machine in group_by(records, attrgetter("machine")).values():
         rows += _rounds_of_machine(of_machine, homes)
@@ -134,7 +134,8 @@ def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
 
 def _product_of(record: Record) -> Product:
     """Return what the time of a matrix product of a given size depends on."""
-    start, profile = record.start, record.start.profile
+    start = record.start
+    profile = start.profile
     return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
 
 
@@ -177,10 +178,10 @@ class Conditions:
         """Return the quiet probe of a process on a CPU, which has timed probes."""
         product = _product_of(record)
         if product not in self._quiet:
-            known = _telling(self._session, product)
-            if len(known) < KNOWN_PROCESSES:
-                known = _telling(self._before, product) + known
-            self._quiet[product] = find_quiet(other.probes for other in known)
+            telling = _telling(self._session, product)
+            if len(telling) < KNOWN_PROCESSES:
+                telling = _telling(self._before, product) + telling
+            self._quiet[product] = find_quiet(process.probes for process in telling)
         return self._quiet[product]
 
     def judge(self, record: Record, result: Result) -> JudgedRound:
@@ -274,8 +275,8 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
         for result in record.results:
             way = _way_of(record, result)
             before = latest.get((record.profile, result.key), way)
-            known = way._replace(library=way.library or before.library, card=way.card or before.card)
-            latest[record.profile, result.key] = known
+            latest_known = way._replace(library=way.library or before.library, card=way.card or before.card)
+            latest[record.profile, result.key] = latest_known
     return latest
 
 

@@ -192,15 +192,15 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
         reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
         return replace(total, status=missing[0].status, reason=reason)
     seconds = samples.total(total.key, parts)
-    why = what_is_missing(seconds, total.rounds)
+    unsettled = what_is_missing(seconds, total.rounds)
     gflops = total.flops / seconds.value / 1e9 if total.flops else None
     return replace(
         total,
         seconds=seconds.value,
         seconds_low=seconds.low,
         seconds_high=seconds.high,
-        status="wide" if why else "settled",
-        reason=why,
+        status="wide" if unsettled else "settled",
+        reason=unsettled,
         gflops=gflops,
         peak_share=gflops / total.peak_gflops if gflops and total.peak_gflops else None,
     )
@@ -208,8 +208,8 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
 
 def _add(numbers: Iterable[Number]) -> Number:
     """Return the sum of the numbers that are known; None if none is."""
-    known = [number for number in numbers if number is not None]
-    return math.fsum(known) if known else None
+    present = [number for number in numbers if number is not None]
+    return math.fsum(present) if present else None
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Pap
     """
 
     def may_be_base(cell: Timed) -> bool:
-        own = papers[cell.paper].experiments[cell.experiment].precision
-        return cell.is_cpu and cell.precision == (own or FULL_PRECISION)
+        precision = papers[cell.paper].experiments[cell.experiment].precision
+        return cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
 
     return compare_to_best(cells, samples, lambda cell: (cell.machine, *case_of(cell)), may_be_base)
 

@@ -66,7 +66,7 @@ class _Printed(NamedTuple):
     machine: str = PAPER
 
 
-class _Place(NamedTuple):
+class _Problem(NamedTuple):
     """One case of a table, with the FLOP and bytes of its work; None if they are not known, or differ by algorithm."""
 
     paper: Paper
@@ -98,19 +98,19 @@ def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells,
     counted = () if experiment.algorithms else cells  # algorithms do not do the same work
     flops = next((cell.flops for cell in counted if cell.flops), None)
     traffic_bytes = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
-    place = _Place(paper, experiment, case, flops, traffic_bytes)
-    cpu = _printed(place, paper.cpu_rows)
-    gpu = _printed(place, paper.device_rows)
+    problem = _Problem(paper, experiment, case, flops, traffic_bytes)
+    cpu = _printed(problem, paper.cpu_rows)
+    gpu = _printed(problem, paper.device_rows)
     same_work = not experiment.algorithms
     if gpu and cpu:
         printed = published_text(paper, experiment.name, case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
-        yield compare(place, "theirs", gpu, cpu, speedup, same_work=same_work, printed=printed)
+        yield compare(problem, "theirs", gpu, cpu, speedup, same_work=same_work, printed=printed)
     for of_machine in group_by(cells, attrgetter("machine")).values():
         our_cpu = _fastest(cell for cell in of_machine if cell.is_cpu)
         our_gpu = _fastest(cell for cell in of_machine if not cell.is_cpu)
         if our_gpu and our_cpu:
-            yield _over_our_cpu(place, of_machine, our_gpu, our_cpu, samples)
+            yield _over_our_cpu(problem, of_machine, our_gpu, our_cpu, samples)
         base = gpu or cpu
         row = our_gpu or our_cpu if gpu else our_cpu
         if row and base:
@@ -122,12 +122,12 @@ def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells,
             if as_published and row.algorithm not in algorithms:
                 algorithm = as_published.time.value / row.time.value
             comparison = f"{'cpu' if row.is_cpu else 'gpu'} over their {'gpu' if gpu else 'cpu'}"
-            yield compare(place, comparison, row, base, row.time.over(base.seconds), algorithm, same_work=same_work)
+            yield compare(problem, comparison, row, base, row.time.over(base.seconds), algorithm, same_work=same_work)
 
 
-def _printed(place: _Place, names: Collection[str]) -> _Printed | None:
+def _printed(problem: _Problem, names: Collection[str]) -> _Printed | None:
     """Return the fastest of the published rows `names` in a case; None if its seconds are not known."""
-    paper, experiment, case, *work = place
+    paper, experiment, case, *work = problem
     row = paper.fastest(experiment.name, case, names)
     seconds = paper.seconds(experiment.name, case, row.name, *work) if row else None
     if not (row and seconds):
@@ -136,11 +136,11 @@ def _printed(place: _Place, names: Collection[str]) -> _Printed | None:
     return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
 
 
-def _over_our_cpu(place: _Place, cells: Cells, gpu: Cell, base: Cell, samples: Samples) -> Factors:
+def _over_our_cpu(problem: _Problem, cells: Cells, gpu: Cell, base: Cell, samples: Samples) -> Factors:
     """Return the speedup of an accelerator row over a CPU row here, if possible with the paper's algorithms."""
     algorithm = None
-    slow = place.experiment.algorithms_in(place.paper.cpu_rows)
-    fast = place.experiment.algorithms_in(place.paper.device_rows)
+    slow = problem.experiment.algorithms_in(problem.paper.cpu_rows)
+    fast = problem.experiment.algorithms_in(problem.paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
         same = {cell.profile: cell for cell in cells if cell.is_cpu and cell.algorithm == gpu.algorithm}
         as_published = _fastest(cell for cell in cells if cell.profile in same and cell.algorithm in slow)
@@ -148,11 +148,11 @@ def _over_our_cpu(place: _Place, cells: Cells, gpu: Cell, base: Cell, samples: S
             base = as_published
             algorithm = samples.ratio(base, same[base.profile])[0].value
     same_work = algorithm is not None or base.algorithm == gpu.algorithm
-    return compare(place, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
+    return compare(problem, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
 
 
 def compare(
-    place: _Place,
+    problem: _Problem,
     comparison: str,
     row: Cell | _Printed,
     base: Cell | _Printed,
@@ -169,15 +169,15 @@ def compare(
     """
     peak = row.peak_gflops or math.nan
     base_peak = base.peak_gflops or math.nan
-    work = (place.flops or math.nan) / 1e9
+    work = (problem.flops or math.nan) / 1e9
     seconds = row.seconds or math.nan
     base_seconds = base.seconds or math.nan
     last = speedup.value / (peak / base_peak) / (algorithm or 1.0)
     return Factors(
         row.machine,
-        place.paper.name,
-        place.experiment.name,
-        place.case,
+        problem.paper.name,
+        problem.experiment.name,
+        problem.case,
         comparison=comparison,
         row=row.label,
         base=base.label,
