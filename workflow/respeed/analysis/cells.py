@@ -118,7 +118,7 @@ def _last(values: Iterable[Value | None]) -> Value | None:
 
 
 def _mean(values: Iterable[Number]) -> float:
-    return statistics.geometric_mean(value for value in values if value)
+    return statistics.geometric_mean(filter(None, values))
 
 
 def _judge_status(

@@ -8,7 +8,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell
+from respeed.analysis.tables import Cell, CellKey
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
@@ -99,14 +99,12 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
+    compared: dict[str, Any] = {name: getattr(a, name) for name in (*CellKey._fields[1:], "label")}
+    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds}
     untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
-    compared = {
-        **{name: getattr(a, name) for name in ("paper", "experiment", "case", "algorithm", "profile", "label")},
-        "seconds_a": a.seconds, "seconds_b": b.seconds, "speedup": None, "speedup_low": None, "speedup_high": None,
-        "verdict": "not compared", "reason": "; ".join(untimed), "together": False,
-    }  # fmt: skip
     if untimed:
-        return compared
+        compared |= dict.fromkeys(["speedup", "speedup_low", "speedup_high"])
+        return compared | {"verdict": "not compared", "reason": "; ".join(untimed), "together": False}
     ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
     verdict, reason = verdict_of(ratio)
     reasons = [reason]
@@ -114,8 +112,7 @@ def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> d
         reasons.append(f"{a.threads} and {b.threads} threads")
     if a.precision != b.precision:
         reasons.append(f"{a.precision} and {b.precision} precision")
-    facts = {
+    return compared | {
         "speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high,
         "verdict": verdict, "reason": "; ".join(filter(None, reasons)), "together": together,
     }  # fmt: skip
-    return compared | facts
