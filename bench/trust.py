@@ -237,7 +237,7 @@ def _tests_of(timed: Sequence[Any], results: Sequence[Result]) -> dict[str, floa
     """Return what a cell's rounds say: logarithms of ratios, but for its time over that of its fastest block."""
     seconds = estimate_rounds(timed)
     blocks = [step_times([block], result.parts, Quiet(1.0), UNRELATED) for result in results for block in result.blocks]
-    fastest = min(block["step_seconds"] for block in blocks)
+    fastest = min(block.step_seconds or math.inf for block in blocks)
     logs = np.log([row.step_seconds for row in timed])
     measured = np.log([row.step_seconds_measured for row in timed])
     noise, half = np.argsort([row.slowness for row in timed]), len(timed) // 2

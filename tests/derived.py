@@ -8,10 +8,10 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import apply_dtypes, make_frame
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, make_speedups
-from respeed.analysis.tables import TABLES, Cell, ClaimRow, Speedup
+from respeed.analysis.tables import TABLES, Cell, Speedup, dtypes_of
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model import Case, Paper
@@ -76,6 +76,11 @@ def sparse_coding_on_a_cpu() -> Records:
 # Tables
 
 
+def frame_of(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
+    """A tidy table whose rows have these fields; the others are empty."""
+    return apply_dtypes(pd.DataFrame(rows, columns=[*dtypes_of(TABLES[name])], dtype=object), name)
+
+
 class Made(NamedTuple):
     cells: list[Cell]
     speedups: list[Speedup]
@@ -116,7 +121,7 @@ def claims_of(records: Iterable[Record], papers: Mapping[str, Paper] = PAPERS) -
     """The papers' own claims: each as a whole, and by each of its cases."""
     made = frames_of(records, papers)
     claims = make_claims(made.cells, made.samples, papers)
-    return {(row.claim, row.case): row for row in rows_of(claims, ClaimRow)}
+    return {(row.claim, row.case): row for row in claims}
 
 
 def shown_of(
@@ -153,4 +158,4 @@ VERDICT = {
 
 def claims_frame(*changed: Mapping[str, Any]) -> pd.DataFrame:
     """A row of claims.csv for each of these changes of VERDICT."""
-    return make_frame([VERDICT | one for one in changed], "claims")
+    return frame_of([VERDICT | one for one in changed], "claims")

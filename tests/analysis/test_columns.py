@@ -1,4 +1,4 @@
-"""The declaration of the tidy tables: files, frames and docs/tables.md."""
+"""The tidy tables as frames and as files."""
 
 from pathlib import Path
 
@@ -12,27 +12,21 @@ from respeed.analysis.build import make_tables
 from respeed.analysis.columns import (
     FORMULA,
     load_table,
-    make_frame,
     rows_of,
     write_csv,
     write_table,
 )
-from respeed.analysis.tables import Cell, describe_tables, dtypes_of
+from respeed.analysis.tables import Cell, dtypes_of
 from respeed.errors import UserError
 from respeed.paths import results_folder
 from respeed.text import printable
 from tests.conftest import ROOT
-from tests.derived import PAPERS, PROFILES
+from tests.derived import PAPERS, PROFILES, frame_of
 from tests.made import write_machines
 
 
 def is_formula(text: str) -> bool:
     return text.lstrip()[:1] in {*FORMULA, *"\uff1d\uff0b\uff0d\uff20"}
-
-
-def test_the_data_dictionary_says_what_is_declared() -> None:
-    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
-    assert page == describe_tables(), "make it again: ./run python -m respeed.analysis.tables > docs/tables.md"
 
 
 @settings(max_examples=15)  # each writes and reads a file
@@ -44,7 +38,7 @@ def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formu
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     row = dict.fromkeys(dtypes_of(Cell)) | {"label": text, "steps": number, "threads": count}
-    written = make_frame([row], "cells")
+    written = frame_of([row], "cells")
     write_table(written, "cells", folder)
     # A text that has the apostrophe of a guarded one loses it.
     if not (text.startswith("'") and is_formula(text[1:])):
@@ -59,7 +53,7 @@ def test_no_heading_of_a_table_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
-    (row,) = rows_of(make_frame([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"), Cell)
+    (row,) = rows_of(frame_of([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"), Cell)
     assert (row.machine, row.paper, row.seconds, row.threads, row.rounds) == ("box", "", 1.0, None, 0)
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.cells import judge_cells
 from respeed.analysis.neighbours import Quiet
-from respeed.analysis.rounds import step_energy
+from respeed.analysis.rounds import Joules, step_energy
 from respeed.protocol import Block
 from respeed.records import Record
 from tests.derived import STEPS, cells_of, one, rounds_of
@@ -37,17 +36,17 @@ def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
 ) -> None:
     energy = step_energy([replace(BLOCK, joules=one) for one in joules], weights, why_not)
     if isinstance(found, str):
-        assert energy == {"energy_reason": found}
+        assert energy == Joules(energy_reason=found)
     else:
-        assert (energy["joules"], energy["watts"], energy["energy_of"]) == (*map(pytest.approx, found[:2]), found[2])
+        assert energy[:3] == (*map(pytest.approx, found[:2]), found[2])
 
 
 def test_beside_slow_probes_the_joules_are_those_of_neighbours_too() -> None:
     """Of two blocks the quiet one counts, and of one that is not quiet, none."""
     quiet, slow = replace(BLOCK, joules={"package-0": 30.0}), replace(BLOCK, joules={"package-0": 90.0})
     slow = replace(slow, probe_seconds=(0.006, 0.006))
-    assert step_energy([quiet, slow], {}, None, Quiet(0.004))["watts"] == pytest.approx(100.0)
-    assert step_energy([slow], {}, None, Quiet(0.004))["energy_reason"].startswith("in no block was the machine quiet")
+    assert step_energy([quiet, slow], {}, None, Quiet(0.004)).watts == pytest.approx(100.0)
+    assert step_energy([slow], {}, None, Quiet(0.004)).energy_reason.startswith("in no block was the machine quiet")
 
 
 def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Record:
@@ -68,5 +67,5 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
 def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
     both = {"GPU": 9.0, "package-0": 1.0}
     records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
-    (cell,) = {found.energy for found in judge_cells(rounds_of(*records)).values()}
-    assert (cell.domains, cell.watts) == ("GPU + package-0", pytest.approx(10.0))
+    cell = one(cells_of(records), "torch-1")
+    assert (cell.energy_of, cell.watts) == ("GPU + package-0", pytest.approx(10.0))

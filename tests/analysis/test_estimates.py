@@ -100,26 +100,26 @@ def test_sessions_of_one_round_each_tell_no_spread() -> None:
 
 @pytest.mark.parametrize("size", [3, 7])
 def test_what_slows_all_cells_of_a_round_does_not_average_out_over_them(size: int) -> None:
-    """The sum of two that vary alike is as unsure as either; of groups that vary apart it is surer."""
+    """The sum of two that vary alike is as unsure as either."""
     slow, fast = ({place: level * value for place, value in enumerate(np.exp(NOISE[:size]))} for level in (5.0, 1.0))
     alone = estimate_values([*fast.values()])
-    together = estimate_sum([{"slow": slow, "fast": fast}])
+    together = estimate_sum({"slow": slow, "fast": fast})
     expected = (6 * alone.value, 6 * alone.low, 6 * alone.high)
     assert (together.value, together.low, together.high) == pytest.approx(expected)
-    assert estimate_sum([{"slow": slow}, {"fast": fast}]).margin < together.margin
 
 
-def test_groups_of_a_sum_vary_apart_from_each_other() -> None:
-    """Of two that vary as much, the sum does so by 1 / sqrt(2) of either."""
-    one, two = (estimate_sum([{"a": dict(enumerate(np.exp(NOISE)))}] * count) for count in (1, 2))
-    assert two.margin / one.margin == pytest.approx(1 / np.sqrt(2), rel=0.01)
+def test_the_ratio_of_two_sums_is_as_unsure_as_both_of_them() -> None:
+    """Of two that vary as much, the ratio does so by sqrt(2) of either."""
+    cells = {"a": dict(enumerate(np.exp(NOISE)))}
+    assert estimate_sum(cells, cells).value == pytest.approx(1.0)
+    assert estimate_sum(cells, cells).half / estimate_sum(cells).half == pytest.approx(np.sqrt(2), rel=0.01)
 
 
 def test_a_sum_needs_an_interval_for_each_of_its_cells() -> None:
     enough, few = {n: 1.0 + n / 100 for n in range(3)}, {n: 1.0 + n / 100 for n in range(2)}
-    assert estimate_sum([{"a": enough, "b": enough}]).low is not None
-    assert estimate_sum([{"a": enough}, {"b": few}]).low is None
-    assert estimate_sum([{"a": enough}, {"b": {0: 1.0}}]).low is None
+    assert estimate_sum({"a": enough, "b": enough}).low is not None
+    assert estimate_sum({"a": enough, "b": few}).low is None
+    assert estimate_sum({"a": enough, "b": {0: 1.0}}).low is None
 
 
 def test_the_margin_is_that_of_the_farther_end() -> None:

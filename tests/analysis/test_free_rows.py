@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from respeed.analysis.cells import in_unit
-from respeed.analysis.columns import rows_of
 from respeed.analysis.speedups import published_speedup
-from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
 from respeed.model import UNITS, Paper
 from tests.derived import FP64, GPU, Records, case_of, claims_of, frames_of, noisy, table_of, texts_of
@@ -79,7 +77,7 @@ def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:
     assert "over" not in found.here
     made = frames_of(both, {"draft": paper})
     why = make_why(made.cells, made.samples, {"draft": paper})
-    assert {one.precisions for one in rows_of(why, Factors) if one.comparison == "theirs"} == {"fp32 over fp64"}
+    assert {one.precisions for one in why if one.comparison == "theirs"} == {"fp32 over fp64"}
 
 
 def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(tmp_path: Path) -> None:

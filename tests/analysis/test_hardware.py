@@ -14,7 +14,7 @@ LABEL = "label of torch-1"
 
 def facts_of(*records: Record) -> dict[str, str]:
     """Those of facts.csv by name; what multiplied on a profile, by its label."""
-    return {row["fact"]: row["value"] for row in describe_machine("box", records, rounds_of(*records), None)}
+    return {row.fact: row.value for row in describe_machine("box", records, rounds_of(*records), None)}
 
 
 def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:

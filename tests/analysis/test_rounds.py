@@ -171,4 +171,4 @@ def test_the_parts_of_a_step_count_as_often_as_they_are_weighted() -> None:
     parts = ((0.05, 0.1, 0.15), (0.15, 0.3, 0.45))
     block = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, part_seconds=parts)
     found = step_times([block], {"code": 10.0, "bases": 1.0}, Quiet(0.004), TOGETHER)
-    assert found["step_seconds"] == found["step_seconds_measured"] == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)
+    assert found.step_seconds == found.step_seconds_measured == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.columns import rows_of
+from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
 from tests.derived import ALL, GPU, GPU_BF16, OPENBLAS, PAPERS, STEPS, Records, case_of, frames_of, seven
@@ -14,7 +14,7 @@ from tests.made import make_record
 
 def why_of(records: Records) -> list[Any]:
     made = frames_of(records)
-    return list(rows_of(make_why(made.cells, made.samples, PAPERS), Factors))
+    return list(rows_of(make_frame(make_why(made.cells, made.samples, PAPERS), "why"), Factors))
 
 
 def one(rows: list[Any], comparison: str, case: str = "576x1024") -> Any:

@@ -18,6 +18,7 @@ from tests.derived import (
     Records,
     case_of,
     claims_frame,
+    frame_of,
     frames_of,
     noisy,
     seven,
@@ -36,7 +37,7 @@ def notes_of(records: Records, experiment: str = "rbm", **facts: Any) -> list[st
 
 def why_of(records: Records) -> pd.DataFrame:
     made = frames_of(records)
-    return make_why(made.cells, made.samples, PAPERS)
+    return make_frame(make_why(made.cells, made.samples, PAPERS), "why")
 
 
 def found(records: Records) -> str:
@@ -168,7 +169,7 @@ def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> Non
     alone = {PAPER.name: replace(PAPER, published=published)}
     records = noisy(0.1, case=case_of("rbm", "576x1024"))
     made, _, _, samples = frames_of(records, alone)
-    shown = shown_of(records, alone, why=make_why(made, samples, alone))
+    shown = shown_of(records, alone, why=make_frame(make_why(made, samples, alone), "why"))
     (table,) = layout.lay_out_answers(shown, alone[PAPER.name])
     labels = [*table.frame.index.get_level_values("label")]
     assert labels == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
@@ -184,7 +185,7 @@ def test_machines_and_cost_have_a_column_a_machine() -> None:
     priced = frames_of([*seven(0.1), *seven(0.2, **ALL), *seven(0.3, machine="hut")]).cells
     cells = make_frame(priced, "cells")
     cells = cells.assign(cost=cells["seconds"] / 100, currency="USD")
-    shown = shown_of(on=("box", "hut", "den"), machines=make_frame(rows, "machines"), cells=cells)
+    shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"), cells=cells)
     assert texts_of(layout.lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
     # Of two rows the cheaper one.
     assert texts_of(layout.lay_out_cost(shown)) == {"576x1024": ["5.21 USD", "15.6 USD", ""]}

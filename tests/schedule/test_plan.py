@@ -371,7 +371,7 @@ def claim_verdicts(records: tuple[Record, ...]) -> dict[str, str]:
     samples = Samples(rounds)
     cells = add_totals(make_cells(rounds, PAPERS, {}, {}), samples, PAPERS)
     claims = make_claims(cells, samples, PAPERS)
-    return {row.claim: row.verdict for row in claims[claims["case"] == ""].itertuples()}
+    return {row.claim: row.verdict for row in claims if not row.case}
 
 
 def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_has_the_time_that_is_left() -> None:

@@ -1,1 +1,1 @@
-"""Make tidy tables from records: pandas DataFrames, whose columns are declared in `columns`."""
+"""Make tidy tables from records: rows of the classes that `tables` declares, and pandas DataFrames of these rows."""

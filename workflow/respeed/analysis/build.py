@@ -1,6 +1,6 @@
 """Make all tidy tables from the records that exist."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from respeed.analysis.expected import Count
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
-from respeed.analysis.tables import TABLES
+from respeed.analysis.tables import TABLES, Fact, MachineRow
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Notes, Profiles
 from respeed.model import Papers
@@ -53,28 +53,29 @@ def make_tables(
 
     `notes` are people's notes on machines, such as a price; `count` counts the work of cases that are not measured yet.
     """
-    descriptions, facts = dict[str, Description](), list[dict[str, str]]()
+    descriptions: dict[str, Description] = {}
+    facts: list[Fact] = []
     frames = [read_rounds([], papers)]
-    prices = {machine: one.price for machine, one in notes.items() if one.price}
+    prices = {machine: note.price for machine, note in notes.items() if note.price}
     # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
-        mine, description = read_rounds(records, papers), read_description(machine, smoke)
+        of_machine = read_rounds(records, papers)
+        description = read_description(machine, smoke)
         if records or description:
             imports = read_imports(machine, smoke)
-            facts += describe_machine(machine, records, mine, description, prices.get(machine), imports)
-        frames.append(mine)
+            facts += describe_machine(machine, records, of_machine, description, prices.get(machine), imports)
+        frames.append(of_machine)
         if description:
             descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
     samples = Samples(rounds)
     cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices, count), samples, papers)
-    found = {
-        "rounds": rounds,
-        "cells": make_frame(cells, "cells"),
-        "speedups": make_frame(make_speedups(cells, samples, papers), "speedups"),
+    rows: dict[str, Sequence[MachineRow]] = {
+        "cells": cells,
+        "speedups": make_speedups(cells, samples, papers),
         "claims": make_claims(cells, samples, papers),
         "why": make_why(cells, samples, papers),
-        "machines": make_frame(compare_machines(cells, samples), "machines"),
-        "facts": make_frame(facts, "facts"),
+        "machines": compare_machines(cells, samples),
+        "facts": facts,
     }
-    return Tables(papers, smoke, found)
+    return Tables(papers, smoke, {"rounds": rounds} | {name: make_frame(table, name) for name, table in rows.items()})

@@ -2,9 +2,10 @@
 
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,13 +18,15 @@ from respeed.analysis.estimates import (
     SESSION_SPREAD,
     Doubt,
     Estimate,
+    Number,
     estimate_cell,
     estimate_values,
+    largest,
     what_is_missing,
 )
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
 from respeed.analysis.rounds import JudgedRound, count_causes, every_case, settings_of
-from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status
+from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status, group_by
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Price, Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
@@ -43,7 +46,7 @@ class Energy:
     """The joules of a step and the watts, or the reason why no round has them; `domains` are what was metered."""
 
     joules: Estimate | None = None
-    watts: float | None = None
+    watts: Number = None
     domains: str = ""
     reason: str = ""
 
@@ -55,91 +58,60 @@ class JudgedCell(CellRow):
     Attributes
     ----------
     status, reason : what became of the cell; what is missing, or why there is no time
+    precision, is_cpu : from the last round
+    rounds : the number of rounds with a clean block
+    ran : all rounds
     step : seconds at the quiet probe; None if no time may be shown
-    step_measured : seconds as measured
     slowness : the factor by which neighbours slowed the reference probe, over rounds
     doubt : the error of the step that more rounds do not make smaller, as a standard deviation of its logarithm
     peak_share : the cell's rate divided by the highest rate of a plain matrix product on the row
-    rounds, sessions : the number of rounds with a clean block, and of sessions with such rounds
-    flops, traffic_bytes, threads, precision, is_cpu : from the last round that has the value
-    peak_gflops, bandwidth_gbytes : the ceilings of the row
-    blocks, discarded, error : the numbers of timed and discarded blocks, and the largest error, over all rounds
-    causes, slowed : why blocks were discarded, or empty; and the low clock of the last round that had one, or None
     """
 
     status: Status
     reason: str
-    step: Estimate | None = None
-    step_measured: float | None = None
-    slowness: float | None = None
-    doubt: float = 0.0
-    peak_share: float | None = None
-    rounds: int = 0
-    sessions: int = 0
-    threads: int | None = None
-    threads_ran: int | None = None
     precision: str = ""
     is_cpu: bool = False
-    flops: float | None = None
-    traffic_bytes: float | None = None
-    peak_gflops: float | None = None
-    bandwidth_gbytes: float | None = None
-    blocks: int = 0
-    discarded: int = 0
-    error: float | None = None
-    causes: str = ""
-    slowed: tuple[float, str] | None = None
-    energy: Energy = Energy()
+    rounds: int = 0
+    ran: Sequence[JudgedRound] = ()
+    step: Estimate | None = None
+    slowness: Number = None
+    doubt: float = 0.0
+    peak_share: Number = None
 
     @property
-    def seconds(self) -> float | None:
+    def seconds(self) -> Number:
         """Return the seconds of a step; None if no time may be shown."""
         return self.step.value if self.step else None
 
 
 def judge_cells(rounds: pd.DataFrame) -> dict[CellKey, JudgedCell]:
     """Judge every cell that has rounds."""
-    cells: dict[CellKey, list[JudgedRound]] = defaultdict(list)
-    for row in rows_of(rounds, JudgedRound):
-        cells[row.key].append(row)
-    return {key: _judge_cell(key, ran) for key, ran in cells.items()}
+    cells: dict[CellKey, list[JudgedRound]] = group_by(rows_of(rounds, JudgedRound), attrgetter("key"))
+    return {key: _judge_cell(key, of_cell) for key, of_cell in cells.items()}
 
 
 def _judge_cell(key: CellKey, rounds: Sequence[JudgedRound]) -> JudgedCell:
-    timed = [row for row in rounds if row.step_seconds]
-    last = rounds[-1]
+    timed = _timed(rounds)
     flops = _last(row.flops for row in rounds)
     peak_gflops = _last(row.peak_gflops for row in timed)
     step = estimate_rounds(timed) if timed else None
     share = step.over(flops / 1e9 / peak_gflops) if step and flops and peak_gflops else None
     status, reason = _judge_status(rounds, timed, step, share)
-    has_time = status in ("settled", "wide")
-    return JudgedCell(
-        *key,
-        status=status,
-        reason=reason,
-        step=step if has_time else None,
-        step_measured=_mean(row.step_seconds_measured for row in timed) if has_time else None,
-        slowness=_mean(row.slowness for row in timed) if has_time else None,
-        doubt=doubt_of(timed).error if has_time else 0.0,
-        peak_share=share.value if share and has_time else None,
-        rounds=len(timed),
-        sessions=len({row.session for row in timed}),
-        threads=last.threads,
-        threads_ran=max((row.threads_ran for row in rounds if row.threads_ran), default=None),
-        precision=last.precision,
-        is_cpu=last.is_cpu,
-        flops=flops,
-        traffic_bytes=_last(row.traffic_bytes for row in rounds),
-        peak_gflops=peak_gflops,
-        bandwidth_gbytes=_last(row.bandwidth_gbytes for row in timed),
-        blocks=sum(row.blocks for row in rounds),
-        discarded=sum(row.discarded for row in rounds),
-        error=max((row.error for row in rounds if row.error is not None), default=None),
-        causes=_count_causes(rounds),
-        slowed=_last(row.slowed for row in rounds),
-        energy=_judge_energy(rounds),
+    cell = JudgedCell(*key, status, reason, rounds[-1].precision, rounds[-1].is_cpu, len(timed), rounds)
+    if status not in ("settled", "wide"):
+        return cell
+    return replace(
+        cell,
+        step=step,
+        slowness=_mean(row.slowness for row in timed),
+        doubt=doubt_of(timed).error,
+        peak_share=share.value if share else None,
     )
+
+
+def _timed(rounds: Iterable[JudgedRound]) -> list[JudgedRound]:
+    """Return the rounds that have a clean block."""
+    return [row for row in rounds if row.step_seconds]
 
 
 def _last(values: Iterable[Value | None]) -> Value | None:
@@ -147,12 +119,8 @@ def _last(values: Iterable[Value | None]) -> Value | None:
     return next(filter(None, reversed(list(values))), None)
 
 
-def _mean(values: Iterable[float | None]) -> float:
-    return statistics.geometric_mean(value for value in values if value)
-
-
-def _count_causes(rounds: Iterable[JudgedRound]) -> str:
-    return count_causes(sum((row.cause_counts for row in rounds), Counter[str]()))
+def _mean(values: Iterable[Number]) -> float:
+    return statistics.geometric_mean(filter(None, values))
 
 
 def _judge_status(
@@ -169,12 +137,13 @@ def _judge_status(
             return "failed", failures["failed"]
         if "not-run" in failures:
             return "cannot-run", failures["not-run"]
-        return "contaminated", f"no clean block of {sum(row.blocks for row in rounds)}: {_count_causes(rounds)}"
+        causes = sum((row.cause_counts for row in rounds), Counter[str]())
+        return "contaminated", f"no clean block of {sum(row.blocks for row in rounds)}: {count_causes(causes)}"
     if peak_share and peak_share.is_above(MAX_PEAK_SHARE) and timed[0].algorithm not in FREE_OF_PEAK:
         text = f"{peak_share.value:.0%} of the highest rate that any matrix product reached here"
         return "failed", f"{text}: the time or the FLOP count is wrong"
-    why = _what_is_unsettled(rounds, timed, step, failures.values())
-    return ("wide", why) if why else ("settled", "")
+    unsettled = _what_is_unsettled(rounds, timed, step, failures.values())
+    return "wide" if unsettled else "settled", unsettled
 
 
 def _what_is_unsettled(
@@ -192,10 +161,13 @@ def _what_is_unsettled(
 
 def estimate_rounds(timed: Sequence[Round]) -> Estimate:
     """Estimate the seconds of a step from the rounds of a cell that have a time."""
-    sessions: dict[int, list[float]] = defaultdict(list)
-    for row in timed:
-        sessions[row.session].append(row.step_seconds or math.nan)
-    return estimate_cell(sessions, doubt=doubt_of(timed))
+    return estimate_cell(by_session(timed), doubt=doubt_of(timed))
+
+
+def by_session(timed: Iterable[Round]) -> dict[int, list[float]]:
+    """Return the seconds of a step in each round, by session."""
+    sessions: dict[int, list[Round]] = group_by(timed, attrgetter("session"))
+    return {number: [row.step_seconds or math.nan for row in rounds] for number, rounds in sessions.items()}
 
 
 def doubt_of(timed: Sequence[Round]) -> Doubt:
@@ -226,7 +198,7 @@ def make_cells(
     papers: Papers,
     profiles: Profiles,
     descriptions: Mapping[str, Description],
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, Price] = {},
     count: Count | None = None,
 ) -> list[Cell]:
     """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none.
@@ -235,15 +207,12 @@ def make_cells(
     case that is not measured yet follows from its work, which `count` counts.
     """
     judged = judge_cells(rounds)
-    known = prices or {}
     slots = {slot.key: slot for slot in _find_slots(rounds, papers, profiles, descriptions)}
     cells = []
     for key, slot in slots.items():
-        unmeasured = JudgedCell(*key, "due", "not measured yet")
-        if slot.cannot:
-            unmeasured = JudgedCell(*key, "cannot-run", slot.cannot)
-        cells.append(_make_cell(slot, judged.get(key, unmeasured), known.get(slot.machine)))
-    clocks = {key: cell.slowed for key, cell in judged.items()}
+        unmeasured = JudgedCell(*key, "cannot-run" if slot.cannot else "due", slot.cannot or "not measured yet")
+        cells.append(_make_cell(slot, judged.get(key, unmeasured), prices.get(slot.machine)))
+    clocks = {key: _last(row.slowed for row in cell.ran) for key, cell in judged.items()}
     return add_expected(cells, {key: slot.case for key, slot in slots.items()}, clocks, count)
 
 
@@ -272,14 +241,12 @@ def _find_slots(
     descriptions: Mapping[str, Description],
 ) -> Iterator[_Slot]:
     """Yield every case of the papers on every row of each machine."""
-    latest = rounds.drop_duplicates(["machine", "profile"], keep="last")
     ran: dict[str, dict[str, Row]] = {machine: {} for machine in descriptions}
     imported = set[tuple[str, str]]()
-    columns = (latest[name] for name in ("machine", "profile", "profile_facts", "record"))
-    for machine, profile, row, record in zip(*columns, strict=True):
-        ran.setdefault(machine, {})[profile] = row
-        if PurePath(record).parts[-4] == imported_folder(smoke=False).name:
-            imported.add((machine, profile))
+    for last in rows_of(rounds.drop_duplicates(["machine", "profile"], keep="last"), JudgedRound):
+        ran.setdefault(last.machine, {})[last.profile] = last.profile_facts
+        if PurePath(last.record).parts[-4:-3] == (imported_folder(smoke=False).name,):
+            imported.add((last.machine, last.profile))
     for machine in sorted(ran):
         description = descriptions.get(machine)
         hardware = description.hardware.model_dump() if description else {}
@@ -293,28 +260,22 @@ def _find_slots(
             for row in rows:
                 if not _has_row(experiment, case, row):
                     continue
-                label = labels[row.name]
+                label = f"{labels[row.name]}, {algorithm.label}" if algorithm else labels[row.name]
                 cannot = why_not_run(case.workload, row.backend, row.precision) or not_measurable.get(row.name)
-                yield _Slot(
-                    machine,
-                    paper,
-                    experiment,
-                    case,
-                    row,
-                    f"{label}, {algorithm.label}" if algorithm else label,
-                    cannot or why_denied(case),
-                )
+                yield _Slot(machine, paper, experiment, case, row, label, cannot or why_denied(case))
 
 
 def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
     """Return the cell of a slot; `price` is of its machine, or None if nobody gave one."""
     row = slot.row
     steps = slot.experiment.steps(slot.case)
+    ran = judged.ran
+    timed = _timed(ran)
     seconds = judged.step.times(steps) if judged.step else Estimate(math.nan)
-    energy = judged.energy
+    energy = _judge_energy(ran)
     joules = energy.joules.times(steps) if energy.joules else Estimate(math.nan)
-    flops = _product(steps, judged.flops)
-    moved = _product(steps, judged.traffic_bytes)
+    flops = _product(steps, _last(once.flops for once in ran))
+    moved = _product(steps, _last(once.traffic_bytes for once in ran))
     published_row, published_seconds = published_beside(
         slot.paper,
         slot.experiment.name,
@@ -333,17 +294,17 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
         seconds_low=seconds.low,
         seconds_high=seconds.high,
         rounds=judged.rounds,
-        discarded=judged.discarded,
+        discarded=sum(once.discarded for once in ran),
         status=judged.status,
         reason=judged.reason,
         gflops=_known((flops or math.nan) / seconds.value / 1e9),
         peak_share=judged.peak_share,
-        error=judged.error,
+        error=largest(once.error for once in ran),
         published_seconds=published_seconds,
         published_row=published_row,
-        seconds_measured=_product(steps, judged.step_measured),
+        seconds_measured=steps * _mean(once.step_seconds_measured for once in timed) if judged.step else None,
         slowness=judged.slowness,
-        sessions=judged.sessions,
+        sessions=len({once.session for once in timed}),
         work=describe_work(slot.experiment, slot.case),
         label=slot.label,
         is_cpu=row.is_cpu,
@@ -352,10 +313,10 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
         amount=slot.experiment.amount(slot.case, flops, moved),
         steps=steps,
         device=row.device,
-        threads=judged.threads,
-        threads_ran=judged.threads_ran,
-        peak_gflops=judged.peak_gflops,
-        bandwidth_gbytes=judged.bandwidth_gbytes,
+        threads=_last(once.threads for once in ran),
+        threads_ran=max((once.threads_ran for once in ran if once.threads_ran), default=None),
+        peak_gflops=_last(once.peak_gflops for once in timed),
+        bandwidth_gbytes=_last(once.bandwidth_gbytes for once in timed),
         expected_seconds=None,
         unexpected="",
         cost=_known(seconds.value * price.per_hour / 3600) if price else None,
@@ -369,11 +330,11 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
     )
 
 
-def _known(value: float) -> float | None:
+def _known(value: float) -> Number:
     return None if math.isnan(value) else value
 
 
-def _product(first: float | None, second: float | None) -> float | None:
+def _product(first: Number, second: Number) -> Number:
     """Return the product of two numbers; None if one is not known."""
     return None if first is None or second is None else first * second
 
@@ -383,7 +344,7 @@ def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
 
     The row's backend must run the case's algorithm or, if the table has no algorithms, any workload of the table.
     """
-    workloads = {case.workload} if experiment.algorithms else {other.workload for other in experiment.cases}
+    workloads = {case.workload} if experiment.algorithms else {entry.workload for entry in experiment.cases}
     return (
         any(row.backend in backends_of(workload) for workload in workloads)
         and experiment.runs_on(case, row.architecture)
@@ -434,8 +395,8 @@ def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
 
 
 def published_beside(
-    paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: float | None
-) -> tuple[str, float | None]:
+    paper: Paper, experiment: str, case: str, architecture: str, algorithm: str, *work: Number
+) -> tuple[str, Number]:
     """Return the best of the published rows that a cell is compared with, and its seconds; "" and None without any.
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
@@ -459,7 +420,11 @@ def reference(paper: Paper) -> str:
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
     """Name a published row; add its algorithm, device and precision if another row has the same label and package."""
-    alike = [other for other in paper.rows.values() if (other.label, other.package) == (row.label, row.package)]
+    alike = [
+        published
+        for published in paper.rows.values()
+        if (published.label, published.package) == (row.label, row.package)
+    ]
     if len(alike) == 1:
         return row.label
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
@@ -473,11 +438,11 @@ def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
 
 def across_precisions(row: str, base: Collection[str]) -> str:
     """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
-    others = [one for one in base if one and row and one != row]
-    return f"{row} over {' and '.join(others)}" if others else ""
+    precisions = [precision for precision in base if precision and row and precision != row]
+    return f"{row} over {' and '.join(precisions)}" if precisions else ""
 
 
-def in_unit(cell: Cell, unit: Unit) -> tuple[float | None, float | None, float | None]:
+def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:
     """Return a cell's time and its interval in a table's unit. For a rate, the ends of the interval are swapped."""
     value, low, high = (
         unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None

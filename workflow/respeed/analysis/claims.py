@@ -18,21 +18,21 @@ A growth or a crossover is only weakly reproduced if it rests on a cell far abov
 launches at the smallest size. No claim is reproduced, and no number larger, over a base that is not fair.
 """
 
-import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
 import pandas as pd
 
 from respeed.analysis.cells import across_precisions
-from respeed.analysis.columns import Fields, make_frame
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
+    Number,
     estimate_mean,
     level_of_each,
     rounds_missing,
@@ -50,7 +50,7 @@ from respeed.analysis.pairs import (
     why_unfair,
 )
 from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
-from respeed.analysis.tables import Cell, CellKey
+from respeed.analysis.tables import Cell, CellKey, ClaimRow, group_by
 from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
 from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
 
@@ -131,7 +131,8 @@ class Compared:
         An interval that meets a printed number is inside only if it is narrow: a wide interval meets any number. A
         bound has no inside.
         """
-        published, rounding = self.stated.published, self.stated.rounding
+        published = self.stated.published
+        rounding = self.stated.rounding
         if self.ratio.is_above(published * (1 + rounding)):
             return "above"
         if self.ratio.is_below(published * (1 - rounding)):
@@ -173,22 +174,25 @@ class Verdict(NamedTuple):
 
 def by_reason(reasons: Mapping[str, str], number: int) -> str:
     """Return each reason once, after the names that have it, unless these are all of that `number`."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for name, reason in reasons.items():
-        names[reason].append(name)
+    names = group_by(reasons, reasons.__getitem__)
     texts = [reason if len(having) == number else f"{join_words(having)}: {reason}" for reason, having in names.items()]
     return "; ".join(texts)
 
 
-def split_answers(answers: Answers) -> tuple[list[Compared], dict[Stated, Untimed]]:
-    """Return the cases that have a ratio, and those that have none."""
-    absent = {stated: answer for stated, answer in answers.items() if isinstance(answer, Untimed)}
-    return [answer for answer in answers.values() if isinstance(answer, Compared)], absent
+def _measured(answers: Answers) -> list[Compared]:
+    """Return the cases that have a ratio."""
+    return [answer for answer in answers.values() if isinstance(answer, Compared)]
+
+
+def _absent(answers: Answers) -> dict[Stated, Untimed]:
+    """Return the cases that have no ratio, with the reasons."""
+    return {stated: answer for stated, answer in answers.items() if isinstance(answer, Untimed)}
 
 
 def judge_claim(claim: Claim, answers: Answers) -> Verdict:
     """Judge a claim from all of its cases."""
-    measured, absent = split_answers(answers)
+    measured = _measured(answers)
+    absent = _absent(answers)
     if not measured or (absent and claim.test == "crossover"):
         return _untested(absent)
     verdict = RULES[claim.test](measured)
@@ -259,16 +263,14 @@ def judge_numbers(measured: Measured) -> Verdict:
     If some cases lie above their number and others below, the trend is not reproduced, whatever becomes of open cases.
     Otherwise one open case leaves the claim open.
     """
-    columns: dict[str, list[Compared]] = defaultdict(list)
-    for case in measured:
-        columns[case.stated.column].append(case)
     names: dict[str, dict[str, str]] = defaultdict(dict)
-    for column, cases in columns.items():
+    for column, cases in group_by(measured, lambda case: case.stated.column).items():
         places = {case.place: case.open for case in cases}
         # One of several cases that share a printed column is enough.
-        place = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
-        names[place][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
-    above, below = tuple(names["above"]), tuple(names["below"])
+        side = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
+        names[side][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
+    above = tuple(names["above"])
+    below = tuple(names["below"])
     if above and below:
         return Verdict(ANOTHER_SHAPE, above, below)
     if names["open"]:
@@ -298,21 +300,22 @@ def judge_growth(measured: Measured) -> Verdict:
     or if the first and the last case are settled, the last interval does not lie above the first, and the last number
     is at most 10 % above the first number. With one case, the claim is not settled.
     """
-    first, last = measured[0], measured[-1]
+    first = measured[0]
+    last = measured[-1]
     if first is last:
         return Verdict(NOT_SETTLED, remark=f"only {first.name} was measured; growth needs two cases")
-    for before, after in itertools.combinations(measured, 2):
+    for before, after in combinations(measured, 2):
         if _step(before, after) == "falls":
             return Verdict(ANOTHER_SHAPE, remark=f"it falls from {before.name} to {after.name}")
-    whole = _step(first, last)
-    if whole == "level" and last.ratio.value <= first.ratio.value * (1 + SETTLED_MARGIN):
+    in_all = _step(first, last)
+    if in_all == "level" and last.ratio.value <= first.ratio.value * (1 + SETTLED_MARGIN):
         return Verdict(ANOTHER_SHAPE, remark=f"no larger at {last.name} than at {first.name}")
-    unsure = [(before, after) for before, after in itertools.pairwise(measured) if _step(before, after) == "open"]
-    if whole == "rises" and not unsure:
+    unsure = [(before, after) for before, after in pairwise(measured) if _step(before, after) == "open"]
+    if in_all == "rises" and not unsure:
         return Verdict(REPRODUCED)
     before, after = [*unsure, (first, last)][0]
-    why = before.open or after.open or "their intervals leave it open"
-    return Verdict(NOT_SETTLED, remark=f"{before.name} and {after.name} cannot be told apart yet: {why}")
+    reason = before.open or after.open or "their intervals leave it open"
+    return Verdict(NOT_SETTLED, remark=f"{before.name} and {after.name} cannot be told apart yet: {reason}")
 
 
 def _step(before: Compared, after: Compared) -> str:
@@ -346,10 +349,9 @@ def judge_limited(measured: Measured) -> Verdict:
     reached = f"efficiency {_range(list(map(format_whole_share, shares)))}"
     if any(case.ratio.is_below(NEAR_IDEAL * case.stated.ideal) for case in measured):
         return Verdict(REPRODUCED, remark=reached)
-    is_near = all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured)
-    return Verdict(
-        LARGER if is_near else NOT_SETTLED, remark=f"{reached}: {'nearly no limit shows' if is_near else LEFT_OPEN}"
-    )
+    if all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured):
+        return Verdict(LARGER, remark=f"{reached}: nearly no limit shows")
+    return Verdict(NOT_SETTLED, remark=f"{reached}: {LEFT_OPEN}")
 
 
 # The rule of each test.
@@ -364,9 +366,9 @@ RULES = {
 }
 
 
-def _names(measured: Measured, place: str) -> Names:
+def _names(measured: Measured, side: str) -> Names:
     """Return the names of the cases that lie in this place."""
-    return tuple(case.name for case in measured if case.place == place)
+    return tuple(case.name for case in measured if case.place == side)
 
 
 def _why_open(cases: Measured) -> dict[str, str]:
@@ -374,21 +376,22 @@ def _why_open(cases: Measured) -> dict[str, str]:
     return {case.name: case.open or LEFT_OPEN for case in cases if case.place == "open"}
 
 
-def make_claims(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
+def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow]:
     """Make a row for every claim on every machine and, if the claim has several cases, a row for each case.
 
     For a claim about several cases, `published_low` and `published_high` are the range of the printed numbers,
     `speedup_low` and `speedup_high` the range of our intervals, and `speedup` is missing. `published` and `here` have
     the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
-    rows = []
+    rows: list[ClaimRow] = []
     for machine, paper, claim, answers in _on_machines(cells, samples, papers):
-        facts = {"machine": machine, "paper": paper, "claim": claim.name, "says": claim.says}
-        rows.append({**facts, "case": "", **_row(claim, answers, judge_claim(claim, answers))})
-        for stated, answer in answers.items() if len(answers) > 1 else ():
-            row = _row(claim, {stated: answer}, judge_case(claim, stated, answer))
-            rows.append({**facts, "case": stated.case, **row})
-    return make_frame(rows, "claims")
+        rows.append(_row(machine, paper, claim, "", answers, judge_claim(claim, answers)))
+        if len(answers) == 1:
+            continue
+        for stated, answer in answers.items():
+            verdict = judge_case(claim, stated, answer)
+            rows.append(_row(machine, paper, claim, stated.case, {stated: answer}, verdict))
+    return rows
 
 
 def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[float, set[CellKey]]]:
@@ -402,13 +405,11 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
     """
     unsettled = []
     for *_, claim, answers in _on_machines(cells, samples, papers):
-        measured, _ = split_answers(answers)
+        measured = _measured(answers)
         if not measured or judge_claim(claim, {case.stated: case for case in measured}).kind != NOT_SETTLED:
             continue
         unsure = [case for case in measured if case.open or judge_case(claim, case.stated, case).kind == NOT_SETTLED]
-        keys: set[CellKey] = set()
-        for cell in itertools.chain.from_iterable(_pairs(unsure)):
-            keys.update(samples.keys_of(cell))
+        keys = {*chain.from_iterable(map(samples.keys_of, chain.from_iterable(_pairs(unsure))))}
         # At least one more than the case has.
         needed = [case.rounds + max(1, rounds_missing(case.ratio, case.rounds)) for case in unsure]
         unsettled.append((max(needed, default=math.inf), keys))
@@ -417,46 +418,61 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
 
 def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Answers]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    tables: dict[tuple[str, str], dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for cell in cells:
-        tables[cell.machine, cell.paper][cell.experiment].append(cell)
-    for machine in dict.fromkeys(cell.machine for cell in cells):
-        for name, paper in papers.items():
+    for machine, of_machine in group_by(cells, attrgetter("machine")).items():
+        tables = group_by(of_machine, attrgetter("paper", "experiment"))
+        for paper in papers.values():
             for claim in paper.claims.values():
-                yield machine, name, claim, compare_claim(claim, paper, tables[machine, name], samples)
+                yield machine, paper.name, claim, compare_claim(claim, paper, tables, samples)
 
 
-def _row(claim: Claim, answers: Answers, verdict: Verdict) -> Fields:
-    """Return the columns of claims.csv for some cases of a claim."""
-    measured, _ = split_answers(answers)
+def _row(machine: str, paper: str, claim: Claim, case: str, answers: Answers, verdict: Verdict) -> ClaimRow:
+    """Return a row about some cases of a claim."""
+    measured = _measured(answers)
     printed = [stated.published for stated in answers if stated.text]
-    lows = [case.ratio.low for case in measured if case.ratio.low]
-    highs = [case.ratio.high for case in measured if case.ratio.high]
-    low, high = (min(lows), max(highs)) if measured and len(lows) == len(measured) else (None, None)
+    low = _end(min, [answer.ratio.low for answer in measured])
+    high = _end(max, [answer.ratio.high for answer in measured])
     pairs = _pairs(measured)
+    return ClaimRow(
+        machine,
+        paper,
+        claim=claim.name,
+        case=case,
+        published_low=min(printed, default=None),
+        published_high=max(printed, default=None),
+        speedup=measured[0].ratio.value if len(measured) == 1 else None,
+        speedup_low=low,
+        speedup_high=high,
+        doubt=say_doubt(measured),
+        verdict=verdict.kind,
+        reason=verdict.say(claim.test, len(answers)),
+        profile=" or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
+        base_profile=" or ".join(dict.fromkeys(base.profile for _, base in pairs)),
+        says=claim.says,
+        published=say_published(answers),
+        here=_say_ours(claim, measured, low, high),
+    )
+
+
+def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[Number]) -> Number:
+    """Return the end that is chosen of several intervals; None if there is no interval, or one has none."""
+    numbers = [end for end in ends if end]
+    return choose(numbers) if numbers and len(numbers) == len(ends) else None
+
+
+def _say_ours(claim: Claim, measured: Measured, low: Number, high: Number) -> str:
+    """Return the range of our numbers as text, with their interval and precisions; empty if nothing was measured."""
+    if not measured:
+        return ""
     write = format_whole_share if claim.test == "memory" else format_speedup
-    numbers = [_range([write(value) for value in sorted(case.ratio.value for case in measured)])]
-    numbers.append(f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL)
-    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in pairs)
-    return {
-        "published_low": min(printed, default=None),
-        "published_high": max(printed, default=None),
-        "speedup": measured[0].ratio.value if len(measured) == 1 else None,
-        "speedup_low": low,
-        "speedup_high": high,
-        "doubt": say_doubt(measured),
-        "verdict": verdict.kind,
-        "reason": verdict.say(claim.test, len(answers)),
-        "profile": " or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
-        "base_profile": " or ".join(dict.fromkeys(base.profile for _, base in pairs)),
-        "published": say_published(answers),
-        "here": " ".join([*numbers, *(f"({mark})" for mark in marks if mark)]) if measured else "",
-    }
+    interval = f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL
+    texts = [_range(list(map(write, sorted(case.ratio.value for case in measured)))), interval]
+    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
+    return " ".join([*texts, *(f"({mark})" for mark in marks if mark)])
 
 
 def _pairs(cases: Measured) -> list[tuple[Cell, Cell]]:
     """Return our rows and their bases in these cases."""
-    return list(itertools.chain.from_iterable(case.pairs for case in cases))
+    return list(chain.from_iterable(case.pairs for case in cases))
 
 
 def say_published(cases: Iterable[Stated]) -> str:
@@ -477,7 +493,7 @@ def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
     the last case. A mean is one case, the mean over all cases of its claims.
     """
     if claim.of:
-        parts = itertools.chain.from_iterable(state_claim(paper.claims[name], paper) for name in claim.of)
+        parts = chain.from_iterable(state_claim(paper.claims[name], paper) for name in claim.of)
         return [_state_mean(claim, list(parts))]
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
@@ -489,17 +505,17 @@ def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
     sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
     stated = []
     for case in names[-1:] if claim.test == "memory" else names:
-        place = case, experiment.columns.get(case, case), words[case]
+        column_names = case, experiment.columns.get(case, case), words[case]
         if claim.test not in ("each", "growth"):
             ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
             least = NEAR_COPY if claim.test == "memory" else 1.0
-            stated.append(Stated(*place, published=least, ideal=ideal))
+            stated.append(Stated(*column_names, published=least, ideal=ideal))
         elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
             text = published_text(paper, claim.experiment, case, claim.row, claim.over)
             slow = paper.fastest(claim.experiment, case, claim.over)
             across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
             rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            stated.append(Stated(*place, published, f"{text} ({across})" if across else text, rounding))
+            stated.append(Stated(*column_names, published, f"{text} ({across})" if across else text, rounding))
     return stated
 
 
@@ -515,15 +531,16 @@ def _state_mean(claim: Claim, parts: Sequence[Stated]) -> Stated:
     )
 
 
-def compare_claim(claim: Claim, paper: Paper, tables: Mapping[str, Cells], samples: Samples) -> Answers:
-    """Compare every case of the claim on one machine, given the machine's cells by table."""
+def compare_claim(claim: Claim, paper: Paper, tables: Mapping[tuple[str, str], Cells], samples: Samples) -> Answers:
+    """Compare every case of the claim on one machine, given the machine's cells by paper and table."""
     cases = state_claim(claim, paper)
     if claim.of:
         parts: dict[str, Answers] = {}
-        for part in (paper.claims[name] for name in claim.of):
+        for name in claim.of:
+            part = paper.claims[name]
             parts[paper.experiments[part.experiment].title] = compare_claim(part, paper, tables, samples)
         return {mean: average(mean, claim.mean, parts) for mean in cases}
-    cells = tables.get(claim.experiment, ())
+    cells = tables.get((paper.name, claim.experiment), ())
     level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
     return {stated: _compare_case(claim, paper, stated, cells, samples, level) for stated in cases}
 
@@ -535,8 +552,8 @@ def _compare_case(
     try:
         row, base = choose_rows(claim, paper, stated.case, cells)
         ratio = share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
-    except Untimed as why:
-        return why
+    except Untimed as untimed:
+        return untimed
     if claim.over_case:
         ratio = ratio.times(times_the_work(base, row))
     return Compared(stated, ratio, min(row.rounds, base.rounds), ((row, base),), why_unfair(row, base, cells))
@@ -547,16 +564,17 @@ def average(mean: Stated, kind: str | None, parts: Mapping[str, Answers]) -> Com
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
-    lacking, is_due, measured = dict[str, str](), True, list[Compared]()
+    lacking: dict[str, str] = {}
+    is_due = True
     for title, answers in parts.items():
-        timed, absent = split_answers(answers)
-        measured += timed
-        for untimed in absent.values():
+        for untimed in _absent(answers).values():
             lacking[title] = untimed.reason
             is_due &= untimed.is_due
     if lacking:
         return Untimed(by_reason(lacking, len(parts)), is_due)
-    ratio, rounds = estimate_mean([case.ratio for case in measured], kind), min(case.rounds for case in measured)
+    measured = list(chain.from_iterable(map(_measured, parts.values())))
+    ratio = estimate_mean([case.ratio for case in measured], kind)
+    rounds = min(case.rounds for case in measured)
     return Compared(mean, ratio, rounds, tuple(_pairs(measured)), _largest_unfair(measured))
 
 
@@ -565,23 +583,22 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
 
     The second text is empty if no cell has a time.
     """
-    asked = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
-    asked = asked[~asked["status"].isin(["cannot-run", "due"]) & ~asked["case"].isin([TOTAL, SMOKE_TOTAL])]
+    ran = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
+    ran = ran[~ran["status"].isin(["cannot-run", "due"]) & ~ran["case"].isin([TOTAL, SMOKE_TOTAL])]
     # A case that two tables show is one measurement.
-    asked = asked[asked["seconds"].isna() | ~asked.duplicated(["profile", "algorithm", "seconds"])]
-    rounds = asked.loc[asked["seconds"] > 0, "rounds"]
+    ran = ran[ran["seconds"].isna() | ~ran.duplicated(["profile", "algorithm", "seconds"])]
+    rounds = ran.loc[ran["seconds"] > 0, "rounds"]
     if rounds.empty:
         return "Nothing of this paper has been measured on this machine yet.", ""
-    whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
-    counts = claims.loc[whole, "verdict"].value_counts()
+    is_whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
+    counts = claims.loc[is_whole, "verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
-    settled = (asked["status"] == "settled").sum()
-    without = asked["seconds_low"].isna().sum()
-    unknown = f", {without} without an interval" * bool(without)
-    fewest, most = rounds.min(), rounds.max()
+    settled = (ran["status"] == "settled").sum()
+    text = f"{settled} of {len(ran)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
+    without = ran["seconds_low"].isna().sum()
+    if without:
+        text += f", {without} without an interval"
+    fewest = rounds.min()
+    most = rounds.max()
     span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
-    return (
-        f"Claims: {verdicts}." if verdicts else "",
-        f"{settled} of {len(asked)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
-        f"{unknown}; {span} each.",
-    )
+    return f"Claims: {verdicts}." if verdicts else "", f"{text}; {span} each."

@@ -4,13 +4,14 @@ import itertools
 import unicodedata
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from respeed.analysis.tables import TABLES, dtypes_of
+from respeed.analysis.tables import TABLES, MachineRow, dtypes_of
 from respeed.errors import UserError
 from respeed.paths import write_text
 from respeed.text import first_line, printable
@@ -21,8 +22,6 @@ DIGITS = 9
 FORMULA = ("=", "+", "-", "@")
 # The end of a message about tables that are missing, or not those of the records.
 ANEW = "build the tables first: respeed report --only tables (or all: ./run snakemake report)"
-# The fields of a row by column, or some of them, before the row is part of a frame.
-Fields = dict[str, Any]
 AnyRow = TypeVar("AnyRow")
 
 
@@ -38,18 +37,18 @@ def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame[list(dtypes)].astype(object).fillna(fill).astype(dtypes)
 
 
-def make_frame(rows: Iterable[Any], name: str) -> pd.DataFrame:
-    """Make a table from rows, each a row of the table's class or a mapping; without rows, make an empty table."""
+def make_frame(rows: Iterable[MachineRow], name: str) -> pd.DataFrame:
+    """Make a table from rows of its class; without rows, make an empty table."""
     columns = list(dtypes_of(TABLES[name]))
-    values = [{column: getattr(row, column) for column in columns} if is_dataclass(row) else row for row in rows]
+    values = [attrgetter(*columns)(row) for row in rows]
     return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), name)
 
 
 def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     """Yield each line of a frame as a row of a dataclass; a missing number is None, not NaN."""
-    own = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
-    values = own.to_numpy(dtype=object, copy=True)
-    values[own.isna().to_numpy()] = None
+    columns = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
+    values = columns.to_numpy(dtype=object, copy=True)
+    values[columns.isna().to_numpy()] = None
     return itertools.starmap(row_type, values)
 
 
@@ -71,9 +70,9 @@ def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
-    shown = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
-    shown = shown.set_axis([_guarded(str(name)) for name in frame], axis=1)
-    write_text(path, mark + shown.to_csv(index=False, lineterminator="\n", float_format=_rounded))
+    guarded = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
+    guarded = guarded.set_axis([_guarded(str(name)) for name in frame], axis=1)
+    write_text(path, mark + guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -95,18 +94,18 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))
 
 
-def _rounded(value: Any) -> str:
+def _rounded(value: object) -> str:
     return repr(float(f"{value:.{DIGITS}g}"))
 
 
 def _guarded(text: str) -> str:
     """Remove the characters that cannot be printed; an apostrophe before what looks like a formula keeps it a text."""
-    shown = printable(text)
-    return f"'{shown}" if _is_formula(shown) else shown
+    line = printable(text)
+    return f"'{line}" if _is_formula(line) else line
 
 
-def _unguarded(shown: str) -> str:
-    return shown[1:] if shown.startswith("'") and _is_formula(shown[1:]) else shown
+def _unguarded(guarded: str) -> str:
+    return guarded[1:] if guarded.startswith("'") and _is_formula(guarded[1:]) else guarded
 
 
 def _is_formula(text: str) -> bool:

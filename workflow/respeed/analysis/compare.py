@@ -8,7 +8,7 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell
+from respeed.analysis.tables import Cell, CellKey
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
@@ -47,17 +47,17 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
         raise UserError(f"compare: no records of {source!r}{nearest(source, machines)}")
     chosen = []
     sessions = {}
-    known = set()
+    moments: set[str] = set()
     for session, record in number_sessions(read_records(smoke, source)):
         start = record.start
         words = {f"{session}", start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
         if not when or when in words:
             chosen.append(record)
         sessions[start.started] = session
-        known |= words
+        moments |= words
     rounds = read_rounds(chosen, papers)
     if rounds.empty:
-        raise UserError(f"compare: {name}: no rounds{nearest(when, known)}")
+        raise UserError(f"compare: {name}: no rounds{nearest(when, moments)}")
     return rounds.assign(session=rounds["started"].map(sessions), source=source)
 
 
@@ -99,20 +99,20 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
+    compared: dict[str, Any] = {name: getattr(a, name) for name in (*CellKey._fields[1:], "label")}
+    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds}
     untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
-    compared = {
-        **{name: getattr(a, name) for name in ("paper", "experiment", "case", "algorithm", "profile", "label")},
-        "seconds_a": a.seconds, "seconds_b": b.seconds, "speedup": None, "speedup_low": None, "speedup_high": None,
-        "verdict": "not compared", "reason": "; ".join(untimed), "together": False,
-    }  # fmt: skip
     if untimed:
-        return compared
+        compared |= dict.fromkeys(["speedup", "speedup_low", "speedup_high"])
+        return compared | {"verdict": "not compared", "reason": "; ".join(untimed), "together": False}
     ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
     verdict, reason = verdict_of(ratio)
-    whys = [reason]
+    reasons = [reason]
     if a.threads != b.threads:
-        whys.append(f"{a.threads} and {b.threads} threads")
+        reasons.append(f"{a.threads} and {b.threads} threads")
     if a.precision != b.precision:
-        whys.append(f"{a.precision} and {b.precision} precision")
-    facts = {"verdict": verdict, "reason": "; ".join(filter(None, whys)), "together": together}
-    return compared | ratio.columns("speedup") | facts
+        reasons.append(f"{a.precision} and {b.precision} precision")
+    return compared | {
+        "speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high,
+        "verdict": verdict, "reason": "; ".join(filter(None, reasons)), "together": together,
+    }  # fmt: skip

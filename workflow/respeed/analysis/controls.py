@@ -5,19 +5,22 @@ measured again, the times depend on something else than the work. Then no time o
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from respeed.analysis.estimates import estimate_ratio, level_of_each, what_is_missing
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell
+from respeed.analysis.tables import Cell, group_by
 from respeed.text import format_share, format_speedup
 
 # How far the ratio of times may be from the ratio of work, relative to the ratio of work. Besides its matrix products,
 # a step has a cost that is the same in each case.
 NEAR = 0.01
-AGREES, OPEN, FAILED = "agree", "open", "failed"
+AGREES = "agree"
+OPEN = "open"
+FAILED = "failed"
 
 
 def judge_controls(cells: Iterable[Cell], samples: Samples) -> Iterator[tuple[str, str]]:
@@ -27,14 +30,12 @@ def judge_controls(cells: Iterable[Cell], samples: Samples) -> Iterator[tuple[st
     times lies outside work (1 ± `NEAR`), with work the ratio of FLOP; otherwise it agrees if the interval is at most
     ±10 %, or else is open. On a machine without fault, at most 5 % of reports have a failed control (Bonferroni).
     """
-    rows: dict[str, dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for cell in cells:
-        if cell.algorithm == CONTROL and cell.seconds:
-            rows[cell.machine][cell.experiment, cell.profile].append(cell)
-    for of_machine in rows.values():
-        level = level_of_each(sum(len(row) - 1 for row in of_machine.values()))
-        for first, *others in of_machine.values():
-            for cell in others:
+    timed = [cell for cell in cells if cell.algorithm == CONTROL and cell.seconds]
+    for of_machine in group_by(timed, attrgetter("machine")).values():
+        rows = group_by(of_machine, attrgetter("experiment", "profile")).values()
+        level = level_of_each(len(of_machine) - len(rows))
+        for first, *repeats in rows:
+            for cell in repeats:
                 yield _judge_control(cell, first, samples, level)
 
 

@@ -14,10 +14,11 @@ Yuen, The two-sample trimmed t for unequal population variances, Biometrika 61 (
 """
 
 import math
-from collections import defaultdict
+import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -26,7 +27,8 @@ from respeed.text import counted, format_share
 
 # Confidence of one look at a cell and at a ratio. Cells with wide intervals are measured again and looked at a second
 # time, while narrow intervals stay, even if narrow by luck: both looks together have a confidence of 95 and 97 %.
-CELL_LEVEL, RATIO_LEVEL = 0.96, 0.98
+CELL_LEVEL = 0.96
+RATIO_LEVEL = 0.98
 # If a session has this number of rounds or more, an eighth of them is trimmed from each end.
 TRIM = 8
 # Clean rounds that an interval needs.
@@ -42,16 +44,19 @@ RIVAL = 1.5
 # The prior for the spread of a CPU's speed between sessions, as a standard deviation of logarithms: pairs of runs on
 # one machine, of docs/trust.md, differ by 3.4, 6 and 8 %, which is 4 % for each run (the root of the mean square,
 # divided by the root of 2). The prior has these degrees of freedom; measured sessions add theirs.
-SESSION_SPREAD, SESSION_FREEDOM = 0.04, 8
+SESSION_SPREAD = 0.04
+SESSION_FREEDOM = 8
 # The same for an accelerator, which no guest of its host slows. In two sessions of an H200 (docs/h200), four RBMs
 # differ by 0.11, 0.26, 0.42 and 0.55 %, which is 0.26 % for each session, and below 0.63 % with a confidence of 95 %
 # (chi squared). But that is one card within an hour.
 DEVICE_SPREAD = 0.01
 
+# A number, or None where it is missing.
+Number = float | None
 # The seconds of a cell's step in each of its rounds, by session.
 Sessions = Mapping[int, Sequence[float] | np.ndarray]
-# Cells that the same processes measured: for each cell's name, the seconds by process.
-Rounds = Mapping[str, Mapping[Any, float]]
+# Cells that the same processes measured: for each cell's name, the seconds by the moment at which a process began.
+Rounds = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -63,30 +68,30 @@ class Estimate:
     """
 
     value: float
-    half: float | None = None
+    half: Number = None
     shared: float = 0.0
 
     @classmethod
-    def between(cls, value: float, low: float | None, high: float | None) -> Self:
+    def between(cls, value: float, low: Number, high: Number) -> Self:
         """Return a number of a table with its interval."""
         return cls(value, math.log(high / low) / 2 if low and high else None)
 
     @property
-    def low(self) -> float | None:
+    def low(self) -> Number:
         """Return the lower end of the interval; None without an interval."""
         return None if self.half is None else self.value * math.exp(-self.half)
 
     @property
-    def high(self) -> float | None:
+    def high(self) -> Number:
         """Return the upper end of the interval; None without an interval."""
         return None if self.half is None else self.value * math.exp(self.half)
 
     @property
-    def margin(self) -> float | None:
+    def margin(self) -> Number:
         """Return the larger distance of an end from `value`, divided by `value`; None without an interval."""
         return None if self.half is None else math.expm1(self.half)
 
-    def is_above(self, bound: float | None) -> bool:
+    def is_above(self, bound: Number) -> bool:
         """Return whether the whole interval lies above `bound`."""
         return self.low is not None and bound is not None and self.low > bound
 
@@ -102,10 +107,6 @@ class Estimate:
         """Return `number`, which is known exactly, divided by the estimate."""
         return replace(self, value=number / self.value)
 
-    def columns(self, name: str) -> dict[str, float | None]:
-        """Return the three columns of a table: <name>, <name>_low and <name>_high."""
-        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
-
 
 class Doubt(NamedTuple):
     """Errors that the spread of rounds does not show, as standard deviations of logarithms.
@@ -116,7 +117,7 @@ class Doubt(NamedTuple):
 
     slope: float = 0.0
     quiet: float = 0.0
-    row: Any = None
+    row: tuple[str, str] | None = None
     between: float = SESSION_SPREAD
 
     def over(self, base: "Doubt") -> float:
@@ -209,15 +210,15 @@ def estimate_ratio(
     return ratio, bool(shared)
 
 
-def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: float = CELL_LEVEL) -> Estimate:
+def estimate_sum(parts: Rounds, over: Rounds | None = None, level: float = CELL_LEVEL) -> Estimate:
     """Estimate the sum of the seconds of several cells, divided by the sum of the cells in `over` if there are any.
 
-    In each round, one process measures all cells of a group, and whatever slows the round slows all these cells. So a
-    group's variance is computed over its rounds, even if a round has only some of the cells. Groups are independent.
+    In each round, one process measures all cells of a row, and whatever slows the round slows all these cells. So the
+    variance is computed over rounds, even if a round has only some of the cells. Two rows are independent.
 
     Parameters
     ----------
-    parts, over : groups of cells; each maps the name of a cell to its seconds by process
+    parts, over : the seconds of each cell by process; the cells of a row
     level : confidence of the interval
 
     Returns
@@ -234,7 +235,7 @@ def estimate_sum(parts: Sequence[Rounds], over: Sequence[Rounds] = (), level: fl
     logarithm = _log_of_sum(parts)
     if over:
         logarithm = _difference(logarithm, _log_of_sum(over))
-    return _interval(logarithm, level, 0.0)
+    return _interval(logarithm, level)
 
 
 def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
@@ -261,15 +262,17 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     """
     v = np.array([ratio.value for ratio in values])
     if kind == "geometric":
-        mean, weights = float(np.exp(np.log(v).mean())), np.full(len(v), 1 / len(v))
+        mean = statistics.geometric_mean(v)
+        weights = np.full(len(v), 1 / len(v))
     else:
-        mean, weights = float(v.mean()), v / v.sum()
+        mean = statistics.fmean(v)
+        weights = v / v.sum()
     halves = [ratio.half for ratio in values if ratio.half is not None]
     if len(halves) < len(values):
         return Estimate(mean)
     shared = np.array([ratio.shared for ratio in values])
-    own = np.sqrt(np.maximum(0.0, np.array(halves) ** 2 - shared**2))  # rounding may leave a little below 0
-    return Estimate(mean, math.hypot(float(np.linalg.norm(weights * own)), float(weights @ shared)))
+    unshared = np.sqrt(np.maximum(0.0, np.square(halves) - shared**2))  # rounding may leave a little below 0
+    return Estimate(mean, math.hypot(np.linalg.norm(weights * unshared), weights @ shared))
 
 
 def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float, spreads: Sequence[float]) -> Estimate:
@@ -303,12 +306,11 @@ def what_is_missing(
         return "; ".join([f"{counted(rounds, 'clean round')}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
-    count, what = (sessions, "more session") if sessions > 1 else (rounds, "more round")
-    needed = rounds_missing(estimate, count, error)
+    noun = "more session" if sessions > 1 else "more round"
+    needed = rounds_missing(estimate, sessions if sessions > 1 else rounds, error)
     if math.isinf(needed):
         return f"beside these neighbours it is known to ±{format_share(half_of(error, CELL_LEVEL))} at best"
-    more = counted(math.ceil(needed), what)
-    return f"about {more} for an interval of ±{format_share(SETTLED_MARGIN)}"
+    return f"about {counted(math.ceil(needed), noun)} for an interval of ±{format_share(SETTLED_MARGIN)}"
 
 
 def rounds_missing(estimate: Estimate, rounds: int, error: float = 0.0) -> float:
@@ -339,6 +341,11 @@ def level_of_each(tests: float) -> float:
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
 
+def largest(values: Iterable[Number]) -> Number:
+    """Return the largest of the values that are not missing; None if all are."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def verdict_of(estimate: Estimate) -> tuple[str, str]:
     """Return the verdict on a ratio and its reason: "faster" or "slower" only if the interval excludes 1."""
     if estimate.margin is None:
@@ -359,7 +366,8 @@ def _trim(logs: np.ndarray) -> tuple[float, float, int]:
     The variance follows from the winsorised variance (Yuen 1974). The third number is its degrees of freedom, 0 for a
     single round.
     """
-    x, n = np.sort(logs), len(logs)
+    x = np.sort(logs)
+    n = len(logs)
     cut = n // TRIM
     middle = x[cut : n - cut]
     winsorised = np.clip(x, middle[0], middle[-1])
@@ -369,22 +377,20 @@ def _trim(logs: np.ndarray) -> tuple[float, float, int]:
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
     """Return the weighted mean over sessions; its variance is from the spread of rounds within each session."""
     means, squares, freedoms = np.array([_trim(logs) for logs in sessions]).T
-    sizes, shares = _sizes(sessions), weights / weights.sum()
-    mean, freedom = float(shares @ means), float(freedoms.sum())
+    sizes = _sizes(sessions)
+    shares = weights / weights.sum()
+    mean = float(shares @ means)
+    freedom = float(freedoms.sum())
     if sizes.sum() < FEWEST_ROUNDS or not freedom:
         return _Mean(mean, math.nan, math.nan)
     return _Mean(mean, float((shares**2 / sizes).sum() * squares.sum() / freedom), freedom)
 
 
-def _difference(minuend: _Mean, subtrahend: _Mean) -> _Mean:
-    return _Mean(minuend.mean - subtrahend.mean, *_add_variances([minuend, subtrahend]))
-
-
-def _add_variances(means: Sequence[_Mean]) -> tuple[float, float]:
-    """Return the variance of a sum or difference of means, and its degrees of freedom (Welch 1947)."""
-    variance = sum(mean.variance for mean in means)
-    squares = sum(mean.variance**2 / mean.freedom for mean in means)
-    return variance, variance**2 / squares if squares else min(mean.freedom for mean in means)
+def _difference(a: _Mean, b: _Mean) -> _Mean:
+    """Return the difference of two means, with the degrees of freedom of its variance (Welch 1947)."""
+    variance = a.variance + b.variance
+    squares = a.variance**2 / a.freedom + b.variance**2 / b.freedom
+    return _Mean(a.mean - b.mean, variance, variance**2 / squares if squares else min(a.freedom, b.freedom))
 
 
 def _between(cells: Sequence[Sequence[np.ndarray]], level: float, spreads: Sequence[float]) -> float:
@@ -394,10 +400,13 @@ def _between(cells: Sequence[Sequence[np.ndarray]], level: float, spreads: Seque
     """
     if sum(map(len, cells)) == 1:
         return 0.0
-    squares, freedom, share = float(SESSION_FREEDOM), SESSION_FREEDOM, 0.0
+    squares = float(SESSION_FREEDOM)
+    freedom = SESSION_FREEDOM
+    share = 0.0
     for sessions, spread in zip(cells, spreads, strict=True):
-        means, sizes = np.array([logs.mean() for logs in sessions]), _sizes(sessions)
-        squares += len(means) * float(means.var()) / spread**2
+        means = [logs.mean() for logs in sessions]
+        sizes = _sizes(sessions)
+        squares += len(means) * float(np.var(means)) / spread**2
         freedom += len(means) - 1
         share += spread**2 * float((sizes**2).sum() / sizes.sum() ** 2)
     return _half_width(share * squares / freedom, freedom, level)
@@ -408,37 +417,28 @@ def _half_width(variance: float, freedom: float, level: float) -> float:
     return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
 
 
-def _interval(mean: _Mean, level: float, between: float) -> Estimate:
+def _interval(mean: _Mean, level: float, between: float = 0.0) -> Estimate:
     value = math.exp(mean.mean)
     if math.isnan(mean.variance):
         return Estimate(value)
     return Estimate(value, math.hypot(_half_width(mean.variance, mean.freedom, level), between))
 
 
-def _log_of_sum(groups: Sequence[Rounds]) -> _Mean:
-    """Return the logarithm of the sum of all cells' locations; groups are independent."""
-    sums = [_sum(group) for group in groups]
-    total = sum(mean.mean for mean in sums)
-    variance, freedom = _add_variances(sums)
-    return _Mean(math.log(total), variance / total**2, freedom)
+def _log_of_sum(cells: Rounds) -> _Mean:
+    """Return the logarithm of the sum of the locations of a row's cells.
 
-
-def _sum(group: Rounds) -> _Mean:
-    """Return the sum of the locations of the cells of a group.
-
-    With n the rounds of a cell, v its location, and d the logarithm of a round minus the cell's mean, a group of R
-    rounds has the variance R / (R - 1) sum over rounds of (sum over cells of v d / n)^2.
+    With n the rounds of a cell, v its location, and d the logarithm of a round minus the cell's mean, R rounds have the
+    variance R / (R - 1) sum over rounds of (sum over cells of v d / n)^2.
     """
     total = 0.0
-    off: dict[Any, float] = defaultdict(float)
-    for cell in group.values():
-        location = estimate_values([*cell.values()]).value
+    off = Counter[str]()
+    for seconds in cells.values():
+        location = estimate_values([*seconds.values()]).value
         total += location
-        logs = np.log([*cell.values()])
-        for process, deviation in zip(cell, logs - logs.mean(), strict=True):
-            off[process] += location * deviation / len(cell)
-    fewest = min(map(len, group.values()))
+        logs = np.log([*seconds.values()])
+        off.update(dict(zip(seconds, location * (logs - logs.mean()) / len(logs), strict=True)))
+    fewest = min(map(len, cells.values()))
     if fewest < FEWEST_ROUNDS:
-        return _Mean(total, math.nan, math.nan)
+        return _Mean(math.log(total), math.nan, math.nan)
     variance = len(off) / (len(off) - 1) * sum(deviation**2 for deviation in off.values())
-    return _Mean(total, variance, fewest - 1)
+    return _Mean(math.log(total), variance / total**2, fewest - 1)

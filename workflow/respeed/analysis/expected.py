@@ -15,12 +15,13 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
+from respeed.analysis.estimates import Number, largest
 from respeed.analysis.rounds import CONTROL
-from respeed.analysis.tables import Cell, CellKey
+from respeed.analysis.tables import Cell, CellKey, group_by
 from respeed.inputs.registry import workloads
 from respeed.model import Case, number_bytes
 from respeed.text import is_known, measured_time
@@ -39,15 +40,17 @@ SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
 
+TENSOR_CORES = (
+    "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."
+)
+
 # FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
 Counts = Mapping[str, tuple[float, float]]
 UNCOUNTED = (math.nan, math.nan)
 Count = Callable[[Sequence[Case]], Counts]
 
 
-def bound_seconds(
-    flops: float | None, traffic_bytes: float | None, peak_gflops: float | None, bandwidth_gbytes: float | None
-) -> float | None:
+def bound_seconds(flops: Number, traffic_bytes: Number, peak_gflops: Number, bandwidth_gbytes: Number) -> Number:
     """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
 
     Parameters
@@ -69,7 +72,7 @@ def bound_seconds(
     return max(computing, moving)
 
 
-def has_bound(workload: str, flops: float | None) -> bool:
+def has_bound(workload: str, flops: Number) -> bool:
     """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
     return bool(flops and flops > 0) or not workloads()[workload].products
 
@@ -85,32 +88,26 @@ def add_expected(
     For a cell that is due, the rates are from other cases of its row, and `count` counts the work of its case. `clocks`
     has the share of its highest clock at which a cell ran, with a reason, if that was low.
     """
-    rows: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        rows[cell.machine, cell.profile].append(cell)
-    rates = {row: _rates(of_row) for row, of_row in rows.items()}
-    due = [cell for cell in cells if cell.status == "due" and rates[cell.machine, cell.profile] != (None, None)]
+    rows = group_by(cells, attrgetter("machine", "profile"))
+    peaks = {row: largest(cell.peak_gflops for cell in of_row) for row, of_row in rows.items()}
+    bandwidths = {row: largest(cell.bandwidth_gbytes for cell in of_row) for row, of_row in rows.items()}
+    due = [cell for cell in cells if cell.status == "due" and bandwidths[cell.machine, cell.profile]]
     counts = count([cases[cell.key] for cell in due]) if count and due else {}
     expected = []
     for cell in cells:
-        flops, moved = cell.flops, cell.traffic_bytes
+        row = cell.machine, cell.profile
+        flops = cell.flops
+        moved = cell.traffic_bytes
         if cell.status == "due":
             step_flops, step_bytes = counts.get(cases[cell.key].key, UNCOUNTED)
             flops = cell.steps * step_flops
             moved = cell.steps * step_bytes * number_bytes(cell.precision) / number_bytes("fp32")
-        bound = bound_seconds(flops, moved, *rates[cell.machine, cell.profile])
+        bound = bound_seconds(flops, moved, peaks[row], bandwidths[row])
         if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, flops):
             cell = replace(cell, expected_seconds=bound)
             cell = replace(cell, unexpected=explain(cell, clocks.get(cell.key)))
         expected.append(cell)
     return expected
-
-
-def _rates(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
-    """Return the highest GFLOP/s and GB/s of the cells of a row."""
-    peaks = [cell.peak_gflops for cell in cells if cell.peak_gflops]
-    bandwidths = [cell.bandwidth_gbytes for cell in cells if cell.bandwidth_gbytes]
-    return max(peaks, default=None), max(bandwidths, default=None)
 
 
 def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
@@ -142,11 +139,11 @@ def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
 
 def say_tensor_cores(cells: Iterable[Cell]) -> str:
     """Return a remark if a device is faster in fp64 than in fp32 in some case; else nothing."""
-    fastest: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for cell in cells:
-        if cell.seconds and not cell.is_cpu:
-            in_case = fastest[cell.machine, cell.case]
-            in_case[cell.precision] = min(cell.seconds, in_case.get(cell.precision, math.inf))
-    if not any(seconds.get("fp64", math.inf) < seconds.get("fp32", 0.0) for seconds in fastest.values()):
-        return ""
-    return "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."
+    timed = [cell for cell in cells if cell.seconds and not cell.is_cpu]
+    fastest: dict[tuple[str, str, str], float] = {}
+    for key, alike in group_by(timed, attrgetter("machine", "case", "precision")).items():
+        fastest[key] = min(cell.seconds or math.inf for cell in alike)
+    for (machine, case, precision), seconds in fastest.items():
+        if precision == "fp64" and seconds < fastest.get((machine, case, "fp32"), 0.0):
+            return TENSOR_CORES
+    return ""

@@ -2,14 +2,17 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from operator import attrgetter
 
 import pandas as pd
 
 from respeed.analysis.cells import tell_apart
+from respeed.analysis.estimates import largest
+from respeed.analysis.tables import Fact, group_by
 from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
-from respeed.protocol import REASONS, reasons_of
+from respeed.protocol import REASONS, Block, reasons_of
 from respeed.records import Accelerator, Description, Import, Record, Records
 from respeed.text import counted, is_known
 
@@ -21,7 +24,8 @@ OF_ROUNDS = {
     "system": "system",
 }
 # Separates the values of a fact; a comma would not do, since some values are lists with commas.
-SEPARATOR, UNKNOWN = "; ", "unknown"
+SEPARATOR = "; "
+UNKNOWN = "unknown"
 
 
 def describe_machine(
@@ -31,25 +35,22 @@ def describe_machine(
     description: Description | None,
     price: Price | None = None,
     imports: Sequence[Import] = (),
-) -> list[dict[str, str]]:
+) -> list[Fact]:
     """Return a machine's rows of facts.csv; without records, from the machine's description alone.
 
     `records` are in order of time, and `rounds` are made from them; `imports` say where they came from. A fact that
     differs between processes is shown with all its values. A fact without a value has no row.
     """
-    facts = [record.start.machine.model_dump() for record in records]
-    facts = facts or ([description.hardware.model_dump()] if description else [])
-    hardware = facts[-1]
-    values = {fact: _join(_show(fact, known[fact]) for known in facts) for fact in (*FIELDS, *OF_ROUNDS)}
+    descriptions = [record.start.machine.model_dump() for record in records]
+    descriptions = descriptions or ([description.hardware.model_dump()] if description else [])
+    hardware = descriptions[-1]
+    values = {fact: _join(_show(fact, facts[fact]) for facts in descriptions) for fact in (*FIELDS, *OF_ROUNDS)}
     values["usable_cores"] += f" of {hardware['logical_cpus'] or UNKNOWN} logical CPUs"
     summary = [hardware["cpu"], counted(hardware["usable_cores"], "core"), *hardware["accelerators"]]
     versions = pd.DataFrame([record.start.versions for record in records])
     days = sorted(record.start.started[:10] for record in records)
-    once = rounds.drop_duplicates("record")  # a round has a line for each table that shows it
-    discarded = f"{once['blocks'].sum()}, of which {once['discarded'].sum()} discarded"
-    causes = sum(once["cause_counts"], Counter[str]())
-    if causes:
-        discarded += f" ({', '.join(f'{cause}: {count}' for cause, count in causes.most_common())})"
+    commits = sorted({record.start.commit for record in records})
+    seeds = sorted({record.start.seed for record in records})
     parts = {
         "summary": {"": ", ".join(filter(None, summary))},
         "hardware": {name: values[fact] for fact, name in FIELDS.items()},
@@ -62,25 +63,32 @@ def describe_machine(
         },
         "software": {
             **{str(name): _join(numbers.dropna(), ", ") for name, numbers in versions.items()},
-            "libraries": _join(_libraries(records), ", "),
+            "libraries": ", ".join(_libraries(records)),
         },
         "measured": {
             "measured": f"{_join([days[0], days[-1]], ' to ')} (UTC)" if days else "nothing yet",
             "from others": _join(map(str, imports)),
             "processes": str(len(records)),
-            "timed blocks": discarded,
-            "source": ", ".join(sorted({record.start.commit for record in records})) or "–",
-            "seed": ", ".join(map(str, sorted({record.start.seed for record in records}))) or "–",
+            "timed blocks": _count_blocks(rounds),
+            "source": ", ".join(commits) or "–",
+            "seed": ", ".join(map(str, seeds)) or "–",
             "price": _say_price(price) if price else "",
         },
         "profiles": _profiles(records),
     }
-    return [
-        {"machine": machine, "part": part, "fact": name, "value": value}
-        for part, known in parts.items()
-        for name, value in known.items()
-        if value
-    ]
+    rows = []
+    for part, facts in parts.items():
+        rows += [Fact(machine, part, name, value) for name, value in facts.items() if value]
+    return rows
+
+
+def _count_blocks(rounds: pd.DataFrame) -> str:
+    """Return how many blocks were timed, and how many do not count for each cause."""
+    once = rounds.drop_duplicates("record")  # a round has a line for each table that shows it
+    text = f"{once['blocks'].sum()}, of which {once['discarded'].sum()} discarded"
+    causes = sum(once["cause_counts"], Counter[str]()).most_common()
+    numbers = ", ".join(f"{cause}: {count}" for cause, count in causes)
+    return f"{text} ({numbers})" if numbers else text
 
 
 def _join(texts: Iterable[str], separator: str = SEPARATOR) -> str:
@@ -92,7 +100,7 @@ def _say_price(price: Price) -> str:
     return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
 
 
-def _show(fact: str, value: Any) -> str:
+def _show(fact: str, value: object) -> str:
     """Return a value of a fact as text.
 
     Values with the same text count as one: the memory that the kernel reports differs by some bytes from boot to boot.
@@ -115,8 +123,10 @@ def _libraries(records: Records) -> list[str]:
 def _devices(records: Records) -> Iterator[str]:
     """Yield each device's multiprocessors, power limit and driver, as found when a process started."""
     for record in records:
-        device, backend = record.start.accelerator or Accelerator(), record.start.backend
-        limit, usual = device.power_limit_watts, device.default_power_limit_watts
+        device = record.start.accelerator or Accelerator()
+        backend = record.start.backend
+        limit = device.power_limit_watts
+        usual = device.default_power_limit_watts
         texts = []
         if backend and backend.multiprocessors:
             texts.append(f"{backend.multiprocessors} multiprocessors")
@@ -137,7 +147,7 @@ def _plain_steps(records: Records) -> list[str]:
             if result.graphs:
                 sizes = " x ".join(str(size) for size in result.parameters.values() if isinstance(size, int))
                 cases[record.start.profile.label, result.graphs].append(f"{result.workload} {sizes}".strip())
-    return [f"{label}, {_join(names, ', ')}: {why}" for (label, why), names in cases.items()]
+    return [f"{label}, {_join(names, ', ')}: {reason}" for (label, reason), names in cases.items()]
 
 
 def _between_products(records: Records) -> Iterator[str]:
@@ -150,13 +160,11 @@ def _between_products(records: Records) -> Iterator[str]:
 
 def _clocks(records: Records) -> Iterator[str]:
     """Yield each device row's clock, why it was not higher, and the highest power and temperature, after blocks."""
-    rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for record in records:
-        for result in record.results:
-            rows[record.start.profile.label] += [block.device[-1] for block in result.blocks if block.device]
-    for label, readings in rows.items():
+    for label, of_row in group_by(records, lambda record: record.start.profile.label).items():
+        readings = [block.device[-1] for block in _blocks(of_row) if block.device]
         frame = pd.DataFrame(readings, columns=["sm_mhz", "highest_sm_mhz", "watts", "celsius"], dtype=float)
-        clocks, highest = frame["sm_mhz"], frame.max()
+        clocks = frame["sm_mhz"]
+        highest = frame.max()
         texts = []
         if is_known(highest["sm_mhz"]):
             of = f" of {highest['highest_sm_mhz']:,.0f}" if is_known(highest["highest_sm_mhz"]) else ""
@@ -164,13 +172,22 @@ def _clocks(records: Records) -> Iterator[str]:
         for fact, unit in (("watts", "W"), ("celsius", "°C")):
             if is_known(highest[fact]):
                 texts.append(f"at most {highest[fact]:,.0f} {unit}")
-        whys = []
-        for bits, why in REASONS.items():
-            count = sum(bool(reasons_of(reading) & bits) for reading in readings)
-            if count:
-                whys.append(f"{why} after {count} of {len(readings)} blocks")
         if texts:
-            yield ": ".join(filter(None, [f"{label} {', '.join(texts)}", ", ".join(whys)]))
+            yield ": ".join(filter(None, [f"{label} {', '.join(texts)}", ", ".join(_low_clocks(readings))]))
+
+
+def _low_clocks(readings: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """Yield each reason why a clock was not higher, with the number of readings that have the reason."""
+    for bits, reason in REASONS.items():
+        count = sum(bool(reasons_of(reading) & bits) for reading in readings)
+        if count:
+            yield f"{reason} after {count} of {len(readings)} blocks"
+
+
+def _blocks(records: Records) -> Iterator[Block]:
+    """Return the blocks of all results."""
+    results = chain.from_iterable(record.results for record in records)
+    return chain.from_iterable(result.blocks for result in results)
 
 
 def _profiles(records: Records) -> dict[str, str]:
@@ -179,27 +196,23 @@ def _profiles(records: Records) -> dict[str, str]:
     The text has the library, kernel, threads, precision and the largest error of a checked step. The label, the threads
     asked for and the precision are from the last record.
     """
-    by_profile: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        if record.start.backend:
-            by_profile[record.profile].append(record)
+    by_profile = group_by([record for record in records if record.start.backend], attrgetter("profile"))
     labels = tell_apart({name: turns[-1].start.profile.label for name, turns in by_profile.items()})
-    software = {}
-    for name, turns in sorted(by_profile.items()):
-        start = turns[-1].start
-        backends = [turn.start.backend for turn in turns if turn.start.backend]
-        ran: set[int] = set()
-        errors: list[float] = []
-        for turn in turns:
-            for result in turn.results:
-                ran |= {block.threads_ran for block in result.blocks if block.threads_ran is not None}
-                errors += [error for error in result.errors.values() if error is not None]
-        texts = [
-            _join((" ".join(filter(None, (backend.library, backend.version))) for backend in backends), " or "),
-            _join((backend.kernel or backend.accelerator or "" for backend in backends), " or "),
-            f"threads: {start.threads} asked, {' or '.join(map(str, sorted(ran))) or 'not seen'} ran",
-            start.profile.precision,
-            f"largest error {max(errors):.0e}" if errors else "",
-        ]
-        software[labels[name]] = ", ".join(filter(None, texts))
-    return software
+    return {labels[name]: _describe_software(turns) for name, turns in sorted(by_profile.items())}
+
+
+def _describe_software(turns: Sequence[Record]) -> str:
+    """Return the software of one profile in words."""
+    start = turns[-1].start
+    backends = [turn.start.backend for turn in turns if turn.start.backend]
+    ran = sorted({block.threads_ran for block in _blocks(turns) if block.threads_ran is not None})
+    results = chain.from_iterable(turn.results for turn in turns)
+    error = largest(chain.from_iterable(result.errors.values() for result in results))
+    texts = [
+        _join((" ".join(filter(None, (backend.library, backend.version))) for backend in backends), " or "),
+        _join((backend.kernel or backend.accelerator or "" for backend in backends), " or "),
+        f"threads: {start.threads} asked, {' or '.join(map(str, ran)) or 'not seen'} ran",
+        start.profile.precision,
+        "" if error is None else f"largest error {error:.0e}",
+    ]
+    return ", ".join(filter(None, texts))

@@ -6,6 +6,7 @@ product between the blocks of steps, is slowed as the steps are.
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,9 @@ class Slope(NamedTuple):
 # products on hosts whose cores change by the millisecond. Of copies, and of threads that take one item after another, a
 # neighbour on one core costs less: 0.0 to 0.9. Other programs, and steps on many threads, are not corrected: there a
 # probe is slow whenever one core of many is.
-TOGETHER, BY_ITEMS, UNRELATED = Slope(0.75, 0.25), Slope(0.5, 0.35), Slope(0.0, 0.0)
+TOGETHER = Slope(0.75, 0.25)
+BY_ITEMS = Slope(0.5, 0.35)
+UNRELATED = Slope(0.0, 0.0)
 # Up to this many threads, the probe tells how slow a step is.
 FEW_THREADS = 8
 # A probe says no more than a factor of 2: a longer pause is of the probe alone.
@@ -41,7 +44,8 @@ SLOWED = 1.1
 NEAR = 1.03
 # A session of fewer processes also looks at those of the session before; fewer may differ by so much, by a standard
 # deviation of logarithms, if not by more.
-KNOWN_PROCESSES, ALONE_SPREAD = 4, 0.05
+KNOWN_PROCESSES = 4
+ALONE_SPREAD = 0.05
 
 
 class Quiet(NamedTuple):
@@ -70,8 +74,8 @@ def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
     processes' mean: where they differ, the next one may be quieter still.
     """
     modes = [np.median(times[times <= QUIET_MODE * np.quantile(times, 0.1)]) for times in map(np.array, processes)]
-    known = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
-    quiet = min(_median_of_quietest(np.array(modes[:count])) for count in known)
+    counts = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
+    quiet = min(_median_of_quietest(np.array(modes[:count])) for count in counts)
     spread = float(np.log(modes).std(ddof=1)) if len(modes) > 1 else 0.0
     if len(modes) < KNOWN_PROCESSES:
         spread = max(spread, ALONE_SPREAD)
@@ -84,8 +88,8 @@ def _median_of_quietest(modes: np.ndarray) -> float:
 
 def quiet_on_device(rounds: Iterable[Sequence[Block]]) -> Quiet:
     """Return the 10th percentile of the probes beside one case on a device, whose clock follows its last work."""
-    probes = [seconds for blocks in rounds for block in blocks for seconds in block.probe_seconds]
-    return Quiet(float(np.quantile(probes, 0.1, method="lower"))) if probes else Quiet(math.inf)
+    probes = list(chain.from_iterable(block.probe_seconds for block in chain.from_iterable(rounds)))
+    return Quiet(float(np.quantile(probes, 0.1, method="lower")) if probes else math.inf)
 
 
 def slope_of(record: Record, result: Result) -> Slope:

@@ -52,8 +52,8 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
         return fast[0], fast[0]
     slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
     if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
-        other = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
-        raise Untimed(f"no row in {' or '.join(sorted(other))} was measured; name a hardware profile in it")
+        precisions = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        raise Untimed(f"no row in {' or '.join(sorted(precisions))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
         if not row.is_cpu or row.package == base.package:
             return row, base

@@ -32,9 +32,9 @@ def rates_of(cpu: Datasheet) -> Rates:
 
 def measured_rates(cells: pd.DataFrame) -> Rates:
     """Return the highest rates of the CPU rows of a machine."""
-    known = cells[cells["is_cpu"] & cells["peak_gflops"].notna()]
+    cpu_cells = cells[cells["is_cpu"] & cells["peak_gflops"].notna()]
     rates = {}
-    for architecture, timed in known.groupby("architecture"):
+    for architecture, timed in cpu_cells.groupby("architecture"):
         gflops = timed.groupby("precision")["peak_gflops"].max()
         rates[str(architecture)] = dict(gflops), timed["bandwidth_gbytes"].max()
     return rates
@@ -56,10 +56,10 @@ def predict_claims(paper: Paper, rates: Rates, count: Count) -> Iterator[dict[st
     counts = count([case for _, _, case in every_case({paper.name: paper})])
     for claim in paper.claims.values():
         speedups = _predict(claim, paper, rates, counts)
-        known = [speedup for speedup in speedups if speedup > 0]
+        numbers = [speedup for speedup in speedups if speedup > 0]
         yield {
-            "says": claim.says, "lowest": min(known, default=None), "highest": max(known, default=None),
-            "cases": len(known), "all_cases": len(speedups),
+            "says": claim.says, "lowest": min(numbers, default=None), "highest": max(numbers, default=None),
+            "cases": len(numbers), "all_cases": len(speedups),
             "published": say_published(state_claim(claim, paper)),
         }  # fmt: skip
 
@@ -85,7 +85,8 @@ def published_bound(paper: Paper, experiment: str, case: str, name: str, rates: 
 
     If the row may have run several algorithms, the lowest bound counts; a total is the sum over its cases.
     """
-    row, table = paper.rows[name], paper.experiments[experiment]
+    row = paper.rows[name]
+    table = paper.experiments[experiment]
     precision = row.precision or FULL_PRECISION
     gflops, gbytes = rates.get(row.beside[-1], ({}, math.nan))
     width = BYTES[precision] / BYTES[FULL_PRECISION]

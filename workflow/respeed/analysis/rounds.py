@@ -6,16 +6,18 @@ thresholds and not by the thresholds at the time of the record: a better judgeme
 
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.columns import Fields, apply_dtypes
+from respeed.analysis.columns import make_frame
+from respeed.analysis.estimates import Number
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -25,7 +27,7 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
-from respeed.analysis.tables import CellRow, Round, dtypes_of
+from respeed.analysis.tables import CellRow, Round, group_by
 from respeed.inputs.machines import Profile
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
@@ -47,10 +49,15 @@ SETTLING_SECONDS = 60.0
 # A device whose clock is below this share of its highest clock is slow for that reason.
 LOW_CLOCK = 0.8
 
+# Why a round has no energy.
+NO_ENERGY_OF_PARTS = "some parts of a step count more often than others, and the energy of each part is not known"
+NO_COUNTER = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
+NOT_QUIET = "in no block was the machine quiet, and the neighbours' energy would count"
+
 # Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
 Product = tuple[str, str, str, int, str]
-# The names of a paper, a table in it, and a case of the table.
-Home = dict[str, str]
+# By the key of a case, and whether a ladder of threads is asked for: the paper, table and case that show it.
+Homes = Mapping[tuple[str, bool], Sequence[tuple[Paper, Experiment, Case]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +79,15 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
     """
-    machines: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        machines[record.machine].append(record)
-    homes = _homes(papers)
-    rows: list[Fields] = []
-    for mine in machines.values():
-        rows += _rounds_of_machine(mine, homes)
-    frame = pd.DataFrame(rows, columns=[*dtypes_of(Round), *INSIDE], dtype=object)
+    homes = group_by(every_case(papers), lambda home: (home[2].key, home[1].ladder))
+    rows: list[JudgedRound] = []
+    for of_machine in group_by(records, attrgetter("machine")).values():
+        rows += _rounds_of_machine(of_machine, homes)
+    frame = make_frame(rows, "rounds")
     frame["round"] = frame.groupby(CELL).cumcount() + 1
-    return apply_dtypes(frame, "rounds").join(frame[INSIDE])
+    for name in INSIDE:
+        frame[name] = pd.Series([getattr(row, name) for row in rows], dtype=object)
+    return frame
 
 
 class Settings(NamedTuple):
@@ -107,48 +113,40 @@ def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
                 yield paper, experiment, case
 
 
-def _homes(papers: Papers) -> dict[tuple[str, bool], list[Home]]:
-    """Return where each case is shown, by the key of the case and whether the table asks for a ladder of threads."""
-    homes: dict[tuple[str, bool], list[Home]] = defaultdict(list)
-    for paper, experiment, case in every_case(papers):
-        home = {"paper": paper.name, "experiment": experiment.name, "case": case.name}
-        homes[case.key, experiment.ladder].append(home)
-    return homes
-
-
-def _rounds_of_machine(records: Records, homes: Mapping[tuple[str, bool], Sequence[Home]]) -> Iterator[Fields]:
+def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
-    products: dict[Product, list[Record]] = defaultdict(list)
-    for record in chain(*sessions):
-        products[_product_of(record)].append(record)
+    products = group_by(chain(*sessions), _product_of)
     ceilings = {product: _ceilings(ran) for product, ran in products.items()}
     latest = _latest(chain(*sessions))
     for number, (before, session) in enumerate(pairwise([[], *sessions])):
         conditions = Conditions(session, before)
         for record in session:
-            facts = {"machine": record.machine, "session": number, **ceilings[_product_of(record)]}
+            peak, bandwidth = ceilings[_product_of(record)]
             for file, result in record.places().items():
                 shown_in = homes.get((result.key, record.start.profile.ladder))
                 if shown_in and _counts(record, result, latest[record.profile, result.key]):
                     judged = conditions.judge(record, result)
-                    for home in shown_in:
-                        yield {**facts, **home, "record": file, **judged}
+                    judged = replace(judged, session=number, record=file, peak_gflops=peak, bandwidth_gbytes=bandwidth)
+                    for paper, table, case in shown_in:
+                        yield replace(judged, paper=paper.name, experiment=table.name, case=case.name)
 
 
 def _product_of(record: Record) -> Product:
     """Return what the time of a matrix product of a given size depends on."""
-    start, profile = record.start, record.start.profile
+    start = record.start
+    profile = start.profile
     return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
 
 
-def _ceilings(records: Records) -> dict[str, float]:
-    """Return the highest rates that matrix products and copies have reached on a row.
+def _ceilings(records: Records) -> tuple[Number, Number]:
+    """Return the highest GFLOP/s of matrix products and GB/s of copies on a row; None for what was not timed.
 
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
     process times at its start, and of the cases that are bare products.
     """
-    products, copies = [0.0], [0.0]
+    products = [0.0]
+    copies = [0.0]
     for record in records:
         products.append(record.start.ceilings.get("flops_per_second", 0.0))
         copies.append(record.start.ceilings.get("bytes_per_second", 0.0))
@@ -156,8 +154,7 @@ def _ceilings(records: Records) -> dict[str, float]:
             if result.workload in BARE_PRODUCTS and result.flops:
                 steps = (min(block.sample_seconds) / block.sample_steps for block in result.blocks)
                 products += [result.flops / seconds for seconds in steps]
-    highest = {"peak_gflops": max(products), "bandwidth_gbytes": max(copies)}
-    return {name: rate / 1e9 or math.nan for name, rate in highest.items()}
+    return max(products) / 1e9 or None, max(copies) / 1e9 or None
 
 
 class Conditions:
@@ -169,72 +166,78 @@ class Conditions:
     """
 
     def __init__(self, session: Sequence[Record], before: Sequence[Record] = ()) -> None:
-        self._session, self._before = session, before
+        self._session = session
+        self._before = before
         self._quiet: dict[Product, Quiet] = {}
-        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = defaultdict(list)
+        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = {}
         for record in session:
             for result in record.results:
-                self._of_case[record.profile, result.key].append(result.blocks)
+                self._of_case.setdefault((record.profile, result.key), []).append(result.blocks)
 
     def quiet(self, record: Record) -> Quiet:
         """Return the quiet probe of a process on a CPU, which has timed probes."""
         product = _product_of(record)
         if product not in self._quiet:
-            known = _telling(self._session, product)
-            if len(known) < KNOWN_PROCESSES:
-                known = _telling(self._before, product) + known
-            self._quiet[product] = find_quiet(other.probes for other in known)
+            telling = _telling(self._session, product)
+            if len(telling) < KNOWN_PROCESSES:
+                telling = _telling(self._before, product) + telling
+            self._quiet[product] = find_quiet(process.probes for process in telling)
         return self._quiet[product]
 
-    def judge(self, record: Record, result: Result) -> Fields:
-        """Return the columns of the round that follow from the result, after judging its blocks."""
+    def judge(self, record: Record, result: Result) -> JudgedRound:
+        """Judge the blocks of a result, and return its round, which is of no table yet and has no ceilings."""
         start = record.start
-        is_cpu, is_smoke = start.profile.is_cpu, start.smoke
+        is_cpu = start.profile.is_cpu
         rounds = self._of_case[record.profile, result.key]
         quiet = self.quiet(record) if is_cpu and record.probes else quiet_on_device(rounds)
         lasting = lasting_causes(rounds, REAL)
         slope = slope_of(record, result)
         blocks = result.blocks if result.status == "measured" else ()
-        clean: list[Block] = []
-        causes = Counter[str]()
-        for block in blocks:
-            limit = math.inf if is_cpu else quiet.seconds
-            protocol = SMOKE if is_smoke else REAL
-            found = contamination(block, start.threads, protocol, lasting, limit)
-            causes.update(found)
-            if not found:
-                clean.append(block)
+        limit = math.inf if is_cpu else quiet.seconds
+        protocol = SMOKE if start.smoke else REAL
+        disturbed = [contamination(block, start.threads, protocol, lasting, limit) for block in blocks]
+        clean = [block for block, by in zip(blocks, disturbed, strict=True) if not by]
+        causes = Counter(chain(*disturbed))
+        times = step_times(clean, result.parts, quiet, slope) if clean else Times()
+        energy = Joules()
+        if clean:
+            energy = step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
         errors = [error for error in result.errors.values() if error is not None]
-        return {
-            "profile": record.profile,
-            "algorithm": result.workload,
-            "precision": start.profile.precision,
-            "is_cpu": is_cpu,
-            "started": start.started,
-            "commit": start.commit,
-            "wall_seconds": result.wall_seconds,
-            "library": record.library,
-            "threads": start.threads,
-            "threads_ran": max((block.threads_ran or 0 for block in blocks), default=0) or None,
-            "status": result.status,
-            "reason": result.reason,
-            "blocks": len(blocks),
-            "discarded": len(blocks) - len(clean),
-            "causes": count_causes(causes),
-            "settled": bool(result.warmup and result.warmup.settled),
-            "error": max(errors, default=math.nan),
-            "flops": result.flops or math.nan,
-            "traffic_bytes": result.traffic_bytes or math.nan,
-            "cause_counts": causes,
-            "profile_facts": start.profile,
-            "slowed": low_clock(clean),
-            **(step_times(clean, result.parts, quiet, slope) if clean else {}),
-            **(
-                step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
-                if clean
-                else {}
-            ),
-        }
+        return JudgedRound(
+            record.machine,
+            paper="",
+            experiment="",
+            case="",
+            algorithm=result.workload,
+            profile=record.profile,
+            round=0,
+            session=0,
+            started=start.started,
+            precision=start.profile.precision,
+            is_cpu=is_cpu,
+            commit=start.commit,
+            wall_seconds=result.wall_seconds,
+            library=record.library,
+            threads=start.threads,
+            threads_ran=max((block.threads_ran or 0 for block in blocks), default=0) or None,
+            status=result.status,
+            reason=result.reason or "",
+            blocks=len(blocks),
+            discarded=len(blocks) - len(clean),
+            causes=count_causes(causes),
+            settled=bool(result.warmup and result.warmup.settled),
+            error=max(errors, default=None),
+            flops=result.flops or None,
+            traffic_bytes=result.traffic_bytes or None,
+            peak_gflops=None,
+            bandwidth_gbytes=None,
+            record="",
+            cause_counts=causes,
+            profile_facts=start.profile,
+            slowed=low_clock(clean),
+            **times._asdict(),
+            **energy._asdict(),
+        )
 
 
 def _telling(session: Sequence[Record], product: Product) -> list[Record]:
@@ -272,8 +275,8 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
         for result in record.results:
             way = _way_of(record, result)
             before = latest.get((record.profile, result.key), way)
-            known = way._replace(library=way.library or before.library, card=way.card or before.card)
-            latest[record.profile, result.key] = known
+            latest_known = way._replace(library=way.library or before.library, card=way.card or before.card)
+            latest[record.profile, result.key] = latest_known
     return latest
 
 
@@ -286,23 +289,23 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     in the last result.
     """
     way = _way_of(record, result)
-    is_same = (
-        way.settings == latest.settings
-        and way.program == latest.program
-        and way.card in ("", latest.card)
-        and way.library in ("", latest.library)
-    )
-    return is_same and (result.status == "measured" or way.source == latest.source)
+    way = way._replace(card=way.card or latest.card, library=way.library or latest.library)
+    if result.status == "measured":
+        way = way._replace(source=latest.source)
+    return way == latest
 
 
 def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     """Return at which share of its highest clock a device ran, and that in words; None if it is `LOW_CLOCK` or more."""
-    readings = [one for block in blocks for one in block.device[-1:] if {"sm_mhz", "highest_sm_mhz"} <= {*one}]
-    share = statistics.median([one["sm_mhz"] / one["highest_sm_mhz"] for one in readings]) if readings else 1.0
-    whys = [name for bits, name in REASONS.items() if any(reasons_of(one) & bits for one in readings)]
+    readings = [block.device[-1] for block in blocks if block.device]
+    readings = [reading for reading in readings if reading.keys() >= {"sm_mhz", "highest_sm_mhz"}]
+    if not readings:
+        return None
+    share = statistics.median(reading["sm_mhz"] / reading["highest_sm_mhz"] for reading in readings)
     if share >= LOW_CLOCK:
         return None
-    return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(whys)]))
+    reasons = [name for bits, name in REASONS.items() if any(reasons_of(reading) & bits for reading in readings)]
+    return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(reasons)]))
 
 
 def count_causes(causes: Mapping[str, int]) -> str:
@@ -310,7 +313,26 @@ def count_causes(causes: Mapping[str, int]) -> str:
     return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
 
 
-def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quiet, slope: Slope) -> dict[str, float]:
+class Times(NamedTuple):
+    """The columns of a round that have the times of its steps and their errors; None without a clean block."""
+
+    step_seconds: Number = None
+    step_seconds_measured: Number = None
+    slowness: Number = None
+    slope_error: Number = None
+    quiet_error: Number = None
+
+
+class Joules(NamedTuple):
+    """The columns of a round that have the energy of a step, or the reason why it is not known."""
+
+    joules: Number = None
+    watts: Number = None
+    energy_of: str = ""
+    energy_reason: str = ""
+
+
+def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quiet, slope: Slope) -> Times:
     """Return the seconds of a step in one round at the quiet probe, and as measured.
 
     With t the mean seconds of a step in a block, p the probes around the block and q the quiet probe::
@@ -321,13 +343,13 @@ def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quie
     """
     x = np.array([quiet.slowness(block) if slope.b else 0.0 for block in clean])
     measured = np.array([_mean_step(block, weights) for block in clean])
-    return {
-        "step_seconds": float(np.median(measured * np.exp(-slope.b * x))),
-        "step_seconds_measured": float(measured.mean()),
-        "slowness": float(np.exp(x.mean())),
-        "slope_error": slope.error * float(x.mean()),
-        "quiet_error": slope.b * quiet.error,
-    }
+    return Times(
+        step_seconds=float(np.median(measured * np.exp(-slope.b * x))),
+        step_seconds_measured=float(measured.mean()),
+        slowness=float(np.exp(x.mean())),
+        slope_error=slope.error * float(x.mean()),
+        quiet_error=slope.b * quiet.error,
+    )
 
 
 def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
@@ -338,30 +360,28 @@ def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
 
 def step_energy(
     clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None, quiet: Quiet | None = None
-) -> Fields:
+) -> Joules:
     """Return the joules of a step, over all domains, and the watts; or why the `clean` blocks have no joules.
 
     `weights` are how often each part counts in a step; `why_not` is the record's reason why no counter could be read.
     With a `quiet` probe, only blocks beside quiet probes count: the others have the joules of neighbours.
     """
     if why_not:
-        return {"energy_reason": why_not}
+        return Joules(energy_reason=why_not)
     if any(weight != 1 for weight in weights.values()):
-        why = "some parts of a step count more often than others, and the energy of each part is not known"
-        return {"energy_reason": why}
-    counted = [block for block in clean if block.joules]
-    if not counted:
-        why = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
-        return {"energy_reason": why}
+        return Joules(energy_reason=NO_ENERGY_OF_PARTS)
+    metered = [block for block in clean if block.joules]
+    if not metered:
+        return Joules(energy_reason=NO_COUNTER)
     if quiet:
-        counted = [block for block in counted if quiet.slowness(block) <= math.log(QUIET_MODE)]
-    if not counted:
-        return {"energy_reason": "in no block was the machine quiet, and the neighbours' energy would count"}
-    joules = math.fsum(used for block in counted for used in block.joules.values())
+        metered = [block for block in metered if quiet.slowness(block) <= math.log(QUIET_MODE)]
+    if not metered:
+        return Joules(energy_reason=NOT_QUIET)
+    joules = math.fsum(chain.from_iterable(block.joules.values() for block in metered))
     if not joules:
-        return {"energy_reason": "the counters stood still"}
-    return {
-        "joules": joules / sum(block.steps for block in counted),
-        "watts": joules / math.fsum(block.seconds for block in counted),
-        "energy_of": " + ".join(counted[0].joules),
-    }
+        return Joules(energy_reason="the counters stood still")
+    return Joules(
+        joules=joules / sum(block.steps for block in metered),
+        watts=joules / math.fsum(block.seconds for block in metered),
+        energy_of=" + ".join(metered[0].joules),
+    )

@@ -9,16 +9,15 @@
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter, itemgetter
-from typing import Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, across_precisions, doubt_of, published_beside, rows_beside
+from respeed.analysis.cells import JudgedCell, by_session, doubt_of, published_beside, rows_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
@@ -27,17 +26,19 @@ from respeed.analysis.estimates import (
     RIVAL,
     Doubt,
     Estimate,
+    Number,
     Sessions,
     add_sessions,
     estimate_ratio,
     estimate_sum,
     half_of,
+    largest,
     level_among,
     verdict_of,
     what_is_missing,
     widen,
 )
-from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup
+from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
 from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
 
@@ -45,6 +46,12 @@ from respeed.text import format_speedup
 CASE = ["paper", "experiment", "case"]
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
+# Columns of a cell that a total has empty, unless all its parts have a time; and those that it adds up.
+NOT_OF_TOTALS = (
+    "seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "slowness", "amount", "threads_ran",
+    "joules_low", "joules_high", "watts",
+)  # fmt: skip
+ADDED_UP = ("seconds_measured", "flops", "traffic_bytes", "expected_seconds", "cost", "joules")
 
 # A cell as its rounds judge it, with the seconds of a step, or as a table shows it, with the seconds of its work.
 Timed = TypeVar("Timed", JudgedCell, Cell)
@@ -57,28 +64,19 @@ class Samples:
     """
 
     def __init__(self, rounds: pd.DataFrame) -> None:
-        # The start time of a process tells which rounds of two cells are from the same process. Round numbers do not,
-        # as a process may lack one of the cells.
-        self._by_process: dict[CellKey, dict[str, float]] = defaultdict(dict)
-        self._by_session: dict[CellKey, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        timed = rounds[rounds["step_seconds"].notna()]
+        self._timed: dict[CellKey, list[Round]] = group_by(rows_of(timed, Round), attrgetter("key"))
         self._parts: dict[CellKey, list[Cell]] = {}
-        timed: dict[CellKey, list[Round]] = defaultdict(list)
-        for row in rows_of(rounds[rounds["step_seconds"].notna()], Round):
-            seconds = row.step_seconds or math.nan
-            timed[row.key].append(row)
-            self._by_process[row.key][row.started] = seconds
-            self._by_session[row.key][row.session].append(seconds)
-        self._doubts = {key: doubt_of(own) for key, own in timed.items()}
 
     def by_session(self, cell: CellRow) -> Sessions:
         """Return the seconds of a step in each round of the cell, by session; speedups are made from them."""
-        return self._by_session[cell.key]
+        return by_session(self._timed[cell.key])
 
     def doubt(self, cell: CellRow) -> Doubt:
         """Return the errors of a cell that its rounds do not show; of a total, its parts' mean, weighted by seconds."""
         parts = self._parts.get(cell.key)
         if not parts:
-            return self._doubts[cell.key]
+            return doubt_of(self._timed[cell.key])
         doubts = [self.doubt(part) for part in parts]
         weights = [part.seconds or 0.0 for part in parts]
         slope = np.average([doubt.slope for doubt in doubts], weights=weights)
@@ -97,18 +95,25 @@ class Samples:
         Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
         ratio of two totals is the ratio of their sums.
         """
-        doubt, base_doubt = self.doubt(cell), self.doubt(base)
+        doubt = self.doubt(cell)
+        base_doubt = self.doubt(base)
         spreads = base_doubt.between, doubt.between
         if cell.key in self._parts:
-            over, parts = self._parts[base.key], self._parts[cell.key]
-            ratio = estimate_sum([self._by_case(over)], [self._by_case(parts)], confidence)
+            over = self._parts[base.key]
+            parts = self._parts[cell.key]
+            ratio = estimate_sum(self._by_case(over), self._by_case(parts), confidence)
             sessions = self._longest(over), self._longest(parts)
-            together = bool(sessions[0].keys() & sessions[1].keys())
-            ratio = ratio if together else add_sessions(ratio, sessions, confidence, spreads)
+            together = not sessions[0].keys().isdisjoint(sessions[1])
+            if not together:
+                ratio = add_sessions(ratio, sessions, confidence, spreads)
         else:
-            seconds = self.by_session(base), self.by_session(cell)
-            is_one = base.machine == cell.machine if is_one_machine is None else is_one_machine
-            ratio, together = estimate_ratio(*seconds, confidence, one_machine=is_one, spreads=spreads)
+            ratio, together = estimate_ratio(
+                self.by_session(base),
+                self.by_session(cell),
+                confidence,
+                one_machine=base.machine == cell.machine if is_one_machine is None else is_one_machine,
+                spreads=spreads,
+            )
         widened = widen(ratio, base_doubt.over(doubt), confidence)
         return replace(widened, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
@@ -116,7 +121,7 @@ class Samples:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
         doubt = self.doubt(replace(parts[0], case=total.case))
-        in_session = estimate_sum([self._by_case(parts)])
+        in_session = estimate_sum(self._by_case(parts))
         seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
         return widen(seconds, doubt.error, CELL_LEVEL)
 
@@ -125,11 +130,14 @@ class Samples:
         return max(map(self.by_session, cells), key=len)
 
     def _by_case(self, cells: Iterable[Cell]) -> dict[str, dict[str, float]]:
-        """Return the seconds of cells of one row, by case and process: the processes of a row measure all its cells."""
+        """Return the seconds of cells of one row, by case and the start of the process, which measures all of them.
+
+        Round numbers do not tell which rounds are of one process, as a process may lack one of the cells.
+        """
         seconds = {}
         for cell in cells:
-            steps = self._by_process[cell.key]
-            seconds[cell.case] = {process: cell.steps * step for process, step in steps.items()}
+            timed = self._timed[cell.key]
+            seconds[cell.case] = {row.started: cell.steps * (row.step_seconds or math.nan) for row in timed}
         return seconds
 
 
@@ -143,12 +151,9 @@ def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell
 
     If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
     """
-    rows: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        if papers[cell.paper].experiments[cell.experiment].total:
-            rows[cell.paper, cell.experiment, cell.machine, cell.profile].append(cell)
-    totals = [_add_up(parts, samples, papers[parts[0].paper]) for parts in rows.values()]
-    return cells + totals
+    added_up = [cell for cell in cells if papers[cell.paper].experiments[cell.experiment].total]
+    rows = group_by(added_up, attrgetter("paper", "experiment", "machine", "profile"))
+    return cells + [_add_up(parts, samples, papers[parts[0].paper]) for parts in rows.values()]
 
 
 def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
@@ -159,37 +164,24 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     published_row, published_seconds = published_beside(
         paper, experiment.name, name, first.architecture, first.algorithm
     )
+    nothing: dict[str, Any] = dict.fromkeys(NOT_OF_TOTALS)
+    sums: dict[str, Any] = {column: _add(getattr(part, column) for part in parts) for column in ADDED_UP}
     total = replace(
         first,
+        **nothing,
+        **sums,
         case=name,
-        seconds=None,
-        seconds_low=None,
-        seconds_high=None,
         rounds=min(part.rounds for part in parts),
         discarded=sum(part.discarded for part in parts),
-        gflops=None,
-        peak_share=None,
-        error=max((part.error for part in parts if part.error is not None), default=None),
+        error=largest(part.error for part in parts),
         published_row=published_row,
         published_seconds=published_seconds,
-        seconds_measured=_add(part.seconds_measured for part in parts),
-        slowness=None,
         sessions=max(part.sessions for part in parts),
         work=experiment.total or "",
-        flops=_add(part.flops for part in parts),
-        traffic_bytes=_add(part.traffic_bytes for part in parts),
-        amount=None,
         steps=1.0,
-        expected_seconds=_add(part.expected_seconds for part in parts),
         unexpected="",
-        cost=_add(part.cost for part in parts),
-        joules=_add(part.joules for part in parts),
-        joules_low=None,
-        joules_high=None,
-        watts=None,
         energy_of="",
         energy_reason="",
-        threads_ran=None,
     )
     absent = set(experiment.case_names()) - {name, *(part.case for part in parts)}
     if absent:
@@ -200,24 +192,24 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
         reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
         return replace(total, status=missing[0].status, reason=reason)
     seconds = samples.total(total.key, parts)
-    why = what_is_missing(seconds, total.rounds)
+    unsettled = what_is_missing(seconds, total.rounds)
     gflops = total.flops / seconds.value / 1e9 if total.flops else None
     return replace(
         total,
         seconds=seconds.value,
         seconds_low=seconds.low,
         seconds_high=seconds.high,
-        status="wide" if why else "settled",
-        reason=why,
+        status="wide" if unsettled else "settled",
+        reason=unsettled,
         gflops=gflops,
         peak_share=gflops / total.peak_gflops if gflops and total.peak_gflops else None,
     )
 
 
-def _add(numbers: Iterable[float | None]) -> float | None:
+def _add(numbers: Iterable[Number]) -> Number:
     """Return the sum of the numbers that are known; None if none is."""
-    known = [number for number in numbers if number is not None]
-    return math.fsum(known) if known else None
+    present = [number for number in numbers if number is not None]
+    return math.fsum(present) if present else None
 
 
 @dataclass(frozen=True)
@@ -249,26 +241,26 @@ def compare_to_best(
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %.
     """
-    groups: dict[Hashable, list[tuple[float, Timed]]] = defaultdict(list)
-    for cell in cells:
-        if cell.seconds and may_be_base(cell):
-            groups[group_of(cell)].append((cell.seconds, cell))
+    groups = group_by([cell for cell in cells if cell.seconds and may_be_base(cell)], group_of)
     compared = []
     for cell in cells:
-        candidates = groups[group_of(cell)]
-        fastest, base = min(candidates, key=itemgetter(0), default=(math.nan, None))
-        if base is None or not cell.seconds:
+        candidates = groups.get(group_of(cell))
+        if not (cell.seconds and candidates):
             compared.append(Compared(cell))
             continue
-        rivals = [rival for seconds, rival in candidates if seconds <= RIVAL * fastest]
+        base = min(candidates, key=_seconds)
+        rivals = [rival for rival in candidates if _seconds(rival) <= RIVAL * _seconds(base)]
         level = level_among(len(rivals)) if cell in rivals else RATIO_LEVEL
         if base is cell:
             compared.append(Compared(cell, base, Estimate(1.0), level, "base"))
         else:
             ratio, together = samples.ratio(base, cell, level)
-            verdict, reason = verdict_of(ratio)
-            compared.append(Compared(cell, base, ratio, level, verdict, reason, together))
+            compared.append(Compared(cell, base, ratio, level, *verdict_of(ratio), together))
     return compared
+
+
+def _seconds(cell: JudgedCell | Cell) -> float:
+    return cell.seconds or math.nan
 
 
 def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Papers) -> list[Compared[Timed]]:
@@ -278,8 +270,8 @@ def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Pap
     """
 
     def may_be_base(cell: Timed) -> bool:
-        own = papers[cell.paper].experiments[cell.experiment].precision
-        return cell.is_cpu and cell.precision == (own or FULL_PRECISION)
+        precision = papers[cell.paper].experiments[cell.experiment].precision
+        return cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
 
     return compare_to_best(cells, samples, lambda cell: (cell.machine, *case_of(cell)), may_be_base)
 
@@ -296,7 +288,6 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
 
 def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
     cell = compared.cell
-    published, precisions = _published_beside(cell, papers[cell.paper])
     ratio = compared.ratio or Estimate(math.nan)
     reason = compared.reason
     if compared.verdict == "none":
@@ -305,23 +296,19 @@ def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
         reason = "; ".join(filter(None, [reason, OTHER_SESSION]))
     return Speedup(
         *cell.key,
-        precision=cell.precision,
         base_algorithm=compared.base.algorithm if compared.base else "",
         base_profile=compared.base.profile if compared.base else "",
         speedup=ratio.value if compared.ratio else None,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
-        published=published,
-        published_precisions=precisions,
+        published=_published_beside(cell, papers[cell.paper]),
         verdict=compared.verdict,
         reason=reason,
         confidence=compared.confidence if compared.ratio else None,
-        label=cell.label,
-        is_cpu=cell.is_cpu,
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> float | None:
+def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> Number:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
     The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
@@ -350,19 +337,15 @@ def published_text(paper: Paper, experiment: str, case: str, row: str, over: Col
     return INFERRED + text if number and number.text.startswith(INFERRED) else text
 
 
-def _published_beside(cell: Cell, paper: Paper) -> tuple[float | None, str]:
-    """Return the published speedup of the best published row that the cell is compared with, and a mark.
+def _published_beside(cell: Cell, paper: Paper) -> Number:
+    """Return the published speedup of the best published row that the cell is compared with.
 
-    The mark has the precisions of both sides if they differ. If the paper prints only speedups, the first one counts.
+    If the paper prints only speedups, the first one counts.
     """
     beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
     names = [cell.published_row] if cell.published_row else [row.name for row in beside]
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
-    value = next(filter(None, speedups), None)
-    base = paper.fastest(cell.experiment, cell.case, paper.cpu_rows)
-    if not (cell.published_row and base):
-        return value, ""
-    return value, across_precisions(paper.rows[cell.published_row].precision, [base.precision])
+    return next(filter(None, speedups), None)
 
 
 def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
@@ -371,18 +354,18 @@ def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
     A row has the fastest machine's seconds divided by this machine's, each on its fastest row in fp32. A machine whose
     interval includes 1 shares the first place.
     """
-    fastest: dict[tuple[str, str, str], dict[str, Cell]] = defaultdict(dict)
     timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
-    for cell in sorted(timed, key=attrgetter("seconds"), reverse=True):
-        fastest[case_of(cell)][cell.machine] = cell
-    places = dict.fromkeys(map(case_of, timed))
-    several = [fastest[case] for case in places if len(fastest[case]) > 1]
-    beside = [of_case[machine] for of_case in several for machine in sorted(of_case)]
-    return [_rank(compared) for compared in compare_to_best(beside, samples, case_of, lambda _: True)]
+    fastest: list[Cell] = []
+    for in_case in group_by(timed, case_of).values():
+        machines = group_by(in_case, attrgetter("machine"))
+        if len(machines) > 1:
+            fastest += [min(machines[name], key=_seconds) for name in sorted(machines)]
+    return [_rank(compared) for compared in compare_to_best(fastest, samples, case_of, lambda _: True)]
 
 
 def _rank(compared: Compared[Cell]) -> Rank:
-    cell, base = compared.cell, compared.base or compared.cell
+    cell = compared.cell
+    base = compared.base or cell
     ratio = compared.ratio or Estimate(1.0)
     return Rank(
         cell.machine,
@@ -397,5 +380,4 @@ def _rank(compared: Compared[Cell]) -> Rank:
         speedup_high=ratio.high,
         verdict=compared.verdict,
         reason=compared.reason,
-        label=cell.label,
     )

@@ -2,23 +2,23 @@
 
 The text below a field says what the column has, its unit, and when it is empty. docs/tables.md is made of these texts:
 
-    ./run python -m respeed.analysis.tables > docs/tables.md
+    WRITE_KNOWN=1 ./run pytest tests/docs/test_tables.py
 """
 
 import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple, get_origin, get_type_hints
+from typing import ClassVar, Literal, NamedTuple, TypeVar, get_origin, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter
-
-from respeed.analysis.estimates import Estimate
+from respeed.analysis.estimates import Estimate, Number
 from respeed.model import Names
 
 # What became of a cell.
 Status = Literal["settled", "wide", "contaminated", "failed", "due", "cannot-run"]
 # The dtype of a column by the type of its field. A missing number is NaN, a missing text "", a missing count NA.
 DTYPES = {
-    str: "str", float: "float64", float | None: "float64", int: "int64", int | None: "Int64", bool: "bool",
+    str: "str", float: "float64", Number: "float64", int: "int64", int | None: "Int64", bool: "bool",
 }  # fmt: skip
 
 
@@ -29,7 +29,7 @@ class CellKey(NamedTuple):
     paper: str
     experiment: str
     case: str
-    workload: str
+    algorithm: str
     profile: str
 
 
@@ -39,8 +39,6 @@ class MachineRow:
 
     # The columns that identify a row.
     KEY: ClassVar[Names] = ()
-    # Where pydantic finds the text of a column.
-    __pydantic_config__: ClassVar = ConfigDict(use_attribute_docstrings=True)
 
     machine: str
     """The machine's name."""
@@ -112,16 +110,16 @@ class Round(CellRow):
     """`measured`, `wrong`, `failed` or `not-run`."""
     reason: str
     """Why it was not measured. Empty if it was measured."""
-    step_seconds: float | None
+    step_seconds: Number
     """Time of a step at the quiet probe, the median over clean blocks, in s. Empty if no block is clean."""
-    step_seconds_measured: float | None
+    step_seconds_measured: Number
     """Mean time of a step over the clean blocks, in s. Empty if no block is clean."""
-    slowness: float | None
+    slowness: Number
     """How many times a quiet one's time the reference probes took. Empty if no block is clean."""
-    slope_error: float | None
+    slope_error: Number
     """Standard deviation of the logarithm of `step_seconds`, since neighbours slow some steps less than the probe.
     Empty if no block is clean."""
-    quiet_error: float | None
+    quiet_error: Number
     """Standard deviation of the logarithm of `step_seconds`, from the quiet probe of the row in that session. Empty
     if no clean block."""
     blocks: int
@@ -132,21 +130,21 @@ class Round(CellRow):
     """Why blocks do not count: each cause with its number of blocks. Empty if all count."""
     settled: bool
     """Whether step times had settled after warm-up."""
-    error: float | None
+    error: Number
     """Largest error of the checked step against float64, of any array, over the array's largest value. Empty if none
     was checked."""
-    flops: float | None
+    flops: Number
     """Operations of a step, in FLOP. Empty if they are not counted."""
-    traffic_bytes: float | None
+    traffic_bytes: Number
     """The least that a step must read and write, in bytes. Empty if they are not counted."""
-    peak_gflops: float | None
+    peak_gflops: Number
     """Highest rate of any bare matrix product with the same library, threads, precision and CPUs, in GFLOP/s. Empty
     if none was timed."""
-    bandwidth_gbytes: float | None
+    bandwidth_gbytes: Number
     """Highest rate of a copy with the same library, threads, precision and CPUs, in GB/s. Empty if none was timed."""
-    joules: float | None
+    joules: Number
     """Energy of a step, in J. Empty: see `energy_reason`."""
-    watts: float | None
+    watts: Number
     """Mean power over the steps, in W. Empty: see `energy_reason`."""
     energy_of: str
     """The domains whose joules these are: CPU packages and devices. Empty: see `energy_reason`."""
@@ -166,13 +164,13 @@ class Cell(CellRow):
     """The software that multiplies, by its name in tables."""
     precision: str
     """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
-    seconds: float | None
+    seconds: Number
     """Time of `work` at the quiet probe, the trimmed mean of logarithms over rounds, in s. Empty if no time may be
     shown: see `status` and `reason`."""
-    seconds_low: float | None
+    seconds_low: Number
     """Lower end of the 95 % interval of `seconds`; if `sessions` is 2 or more, it holds for the long run, or else for
     the session, in s. Empty if there are too few clean rounds."""
-    seconds_high: float | None
+    seconds_high: Number
     """Upper end of the 95 % interval of `seconds`, likewise, in s. Empty if there are too few clean rounds."""
     rounds: int
     """Number of rounds with a clean block."""
@@ -183,21 +181,21 @@ class Cell(CellRow):
     `cannot-run`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    gflops: float | None
+    gflops: Number
     """Rate of the operations, in GFLOP/s. Empty if no time, or the operations are not counted."""
-    peak_share: float | None
+    peak_share: Number
     """`gflops` over `peak_gflops`. Empty if no time, or no such rate."""
-    error: float | None
+    error: Number
     """Largest error of a checked step against float64, of any array, over the array's largest value. Empty if none
     was checked."""
-    published_seconds: float | None
+    published_seconds: Number
     """Time that `published_row` took for `work`, in s. Empty if the paper prints none."""
     published_row: str
     """The fastest of the paper's rows that it is compared with. Empty if the paper prints none."""
-    seconds_measured: float | None
+    seconds_measured: Number
     """Time of `work` as measured, the geometric mean over rounds, in s. Empty if no time may be shown: see `status`
     and `reason`."""
-    slowness: float | None
+    slowness: Number
     """How many times a quiet one's time the reference probes took, over rounds. Empty if no time, or a total."""
     sessions: int
     """Number of sessions in which its rounds were measured."""
@@ -208,11 +206,11 @@ class Cell(CellRow):
     algorithm."""
     is_cpu: bool
     """Whether it ran on the CPU."""
-    flops: float | None
+    flops: Number
     """Operations of `work`, in FLOP. Empty if they are not counted, or never measured."""
-    traffic_bytes: float | None
+    traffic_bytes: Number
     """The least that `work` must read and write, in bytes. Empty if they are not counted, or never measured."""
-    amount: float | None
+    amount: Number
     """The amount of `work`, as the paper's unit counts it, in examples, FLOP or bytes. Empty if the unit is a time,
     or the amount is not known."""
     steps: float
@@ -223,30 +221,30 @@ class Cell(CellRow):
     """Number of threads asked for. Empty if never measured."""
     threads_ran: int | None
     """The most threads that ran in a block. Empty if never measured, not seen, or a total."""
-    peak_gflops: float | None
+    peak_gflops: Number
     """Highest rate of a bare product with its library, threads, precision and CPUs, in GFLOP/s. Empty if no round, or
     none was timed."""
-    bandwidth_gbytes: float | None
+    bandwidth_gbytes: Number
     """Rate of a copy on the profile, in GB/s. Empty if no round, or none was timed."""
-    expected_seconds: float | None
+    expected_seconds: Number
     """Bound on `seconds`: the larger of `flops` over `peak_gflops` and `traffic_bytes` over `bandwidth_gbytes`; for a
     cell that is not measured yet, from the counts of its workload and the rates of its row in other cases, in s.
     Empty if a count or rate is not known, or a program of products has no count of FLOP."""
     unexpected: str
     """Why `seconds` lies below `expected_seconds`, or above three times it, beyond its interval: the likeliest reason
     that records give. Empty if it does not, or there is no bound or no interval."""
-    cost: float | None
+    cost: Number
     """`seconds` times the price of an hour of the machine with all that is in it, over 3600, in `currency`. Empty if
     no price is given, or no time."""
     currency: str
     """Currency of `cost`. Empty if no price is given."""
-    joules: float | None
+    joules: Number
     """Energy of `work`, with idle power, in J. Empty: see `energy_reason`."""
-    joules_low: float | None
+    joules_low: Number
     """Lower end of the 95 % interval of `joules`, in J. Empty: see `energy_reason`, or too few rounds."""
-    joules_high: float | None
+    joules_high: Number
     """Upper end of the 95 % interval of `joules`, in J. Empty: see `energy_reason`, or too few rounds."""
-    watts: float | None
+    watts: Number
     """Mean power, median over rounds, in W. Empty: see `energy_reason`."""
     energy_of: str
     """The domains whose joules these are: CPU packages and devices. Empty: see `energy_reason`."""
@@ -263,34 +261,25 @@ class Cell(CellRow):
 class Speedup(CellRow):
     """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none."""
 
-    precision: str
-    """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
     base_algorithm: str
     """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
     base_profile: str
     """Profile of the base. Empty if there is no base."""
-    speedup: float | None
+    speedup: Number
     """Seconds of the base over seconds of the cell, the difference of trimmed means of logarithms. Empty: see
     `reason`."""
-    speedup_low: float | None
+    speedup_low: Number
     """Lower end of the interval of `speedup`. Empty if the base itself, or too few rounds."""
-    speedup_high: float | None
+    speedup_high: Number
     """Upper end of the interval of `speedup`. Empty if the base itself, or too few rounds."""
-    published: float | None
+    published: Number
     """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
-    published_precisions: str
-    """The precisions of the two sides of `published`. Empty if both are the same, or not known."""
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    confidence: float | None
+    confidence: Number
     """Confidence of the interval; it is higher for rivals of the fastest row. Empty if no speedup."""
-    label: str
-    """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
-    algorithm."""
-    is_cpu: bool
-    """Whether it ran on the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,17 +292,17 @@ class ClaimRow(PaperRow):
     """The claim's name."""
     case: str
     """One case of the claim. Empty if the claim as a whole."""
-    published_low: float | None
+    published_low: Number
     """Lowest of the published numbers. Empty if the claim names no number."""
-    published_high: float | None
+    published_high: Number
     """Highest of the published numbers. Empty if the claim names no number."""
-    speedup: float | None
+    speedup: Number
     """Our number: a speedup, or for a claim about memory the share of a copy's rate. Empty if not measured, or
     several cases."""
-    speedup_low: float | None
+    speedup_low: Number
     """Lower end of the interval of `speedup`: of 98 %, and of k cases 1 - 0.02 / k each, so that all hold together; or
     the lowest of several cases. Empty if no interval."""
-    speedup_high: float | None
+    speedup_high: Number
     """Upper end of the interval of `speedup`, likewise. Empty if no interval."""
     doubt: str
     """Why the numbers say less than they seem to: the row farthest above twice the least that its FLOP and bytes need;
@@ -351,34 +340,34 @@ class Factors(CaseRow):
     """Label of the base, which the row is compared with."""
     speedup: float
     """Seconds of the base over seconds of the row."""
-    speedup_low: float | None
+    speedup_low: Number
     """Lower end of the interval of `speedup`, of 97 % for ours, of 95 % over theirs. Empty if theirs, or too few
     rounds."""
-    speedup_high: float | None
+    speedup_high: Number
     """Upper end of the interval of `speedup`, likewise. Empty if theirs, or too few rounds."""
     printed: str
     """The paper's speedup as text, with ~ if it was inferred. Empty if it is ours."""
-    peaks: float | None
+    peaks: Number
     """Peak of the row's hardware over the peak of the base's. Empty if a peak is not known."""
-    algorithm: float | None
+    algorithm: Number
     """Seconds of the base's algorithm over seconds of the row's, on one CPU row. Empty if both run the same."""
-    shares: float | None
+    shares: Number
     """Share of its peak that the row reached, over the share that the base reached. Empty if not known, or `rest` has
     it."""
-    rest: float | None
+    rest: Number
     """All else, if the two do different work. Empty if not known, or `shares` has it."""
     seconds: float
     """Seconds of the row, in s."""
     base_seconds: float
     """Seconds of the base, in s."""
-    peak_gflops: float | None
+    peak_gflops: Number
     """Peak of the row, in GFLOP/s: of the paper's by data sheets; of ours as measured, of a CPU the highest of all its
     fp32 rows, and so of all cores. Empty if not known."""
-    base_peak_gflops: float | None
+    base_peak_gflops: Number
     """Peak of the base, likewise, in GFLOP/s. Empty if not known."""
-    share: float | None
+    share: Number
     """Share of its peak that the row reached. Empty if not known."""
-    base_share: float | None
+    base_share: Number
     """Share of its peak that the base reached. Empty if not known."""
     precisions: str
     """The precisions of the two. Empty if both are the same, or not known."""
@@ -402,17 +391,14 @@ class Rank(CaseRow):
     """Profile of the base. Empty if there is no base."""
     speedup: float
     """Seconds of the fastest machine over seconds of this one."""
-    speedup_low: float | None
+    speedup_low: Number
     """Lower end of the 95 % interval of `speedup`. Empty if the fastest machine itself, or too few rounds."""
-    speedup_high: float | None
+    speedup_high: Number
     """Upper end of the 95 % interval of `speedup`. Empty if the fastest machine itself, or too few rounds."""
     verdict: str
     """`slower`, `indistinguishable`, `base` or `unproven`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    label: str
-    """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
-    algorithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,68 +416,27 @@ class Fact(MachineRow):
     """Its value in words."""
 
 
-TABLES: dict[str, type[Any]] = {
+TABLES: dict[str, type[MachineRow]] = {
     "rounds": Round, "cells": Cell, "speedups": Speedup, "claims": ClaimRow, "why": Factors, "machines": Rank,
     "facts": Fact,
 }  # fmt: skip
 
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
-def dtypes_of(row_type: type[Any]) -> dict[str, str]:
+
+def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return lists of the items that have the same key, by this key; keys and items keep their order."""
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def dtypes_of(row_type: type[MachineRow]) -> dict[str, str]:
     """Return the dtype of each column of a table, in order."""
     types = get_type_hints(row_type)
     return {
         column.name: "str" if get_origin(types[column.name]) is Literal else DTYPES[types[column.name]]
         for column in fields(row_type)
     }
-
-
-INTRODUCTION = """# Tables
-
-Every table `results/tables/*.csv`, for your own statistics. (`respeed.analysis.tables` declares them and makes this
-page.)
-
-```python
-import respeed
-
-tables = respeed.load_tables()  # pandas DataFrames by name, of the run in results/tables
-cells = tables["cells"]
-timed = cells[cells["seconds"].notna() & cells["is_cpu"]]
-print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["seconds"].idxmin(), ["case", "profile"]])
-
-rounds = respeed.load_rounds()  # where every statistic begins
-by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
-print(by_cell["step_seconds"].agg(["median", "std", "count"]))
-```
-
-An empty field becomes NaN in a column of numbers, and an empty text in one of texts. A text that a spreadsheet would
-compute has an apostrophe before it in the file; the frame has none.
-"""
-# The words for a dtype in docs/tables.md.
-KINDS = {"str": "text", "float64": "number", "int64": "whole number", "Int64": "whole number", "bool": "True or False"}
-
-
-def describe_tables() -> str:
-    """Return docs/tables.md: the meaning of every row and column of every table."""
-    text = INTRODUCTION
-    for name, row_type in TABLES.items():
-        text += f"\n## {name}.csv\n\n{row_type.__doc__} Key: {', '.join(row_type.KEY)}.\n\n"
-        text += "| column | kind | meaning |\n| --- | --- | --- |\n"
-        meanings = _meanings(row_type)
-        for column, dtype in dtypes_of(row_type).items():
-            text += f"| {column} | {KINDS[dtype]} | {meanings[column]} |\n"
-    return text
-
-
-def _meanings(row_type: type[Any]) -> dict[str, str]:
-    """Return the text below each field of a class, and of the classes that it extends."""
-    meanings = {}
-    for part in reversed(row_type.__mro__[:-1]):
-        # pydantic reads the texts of the class itself alone.
-        for column, schema in TypeAdapter(part).json_schema()["properties"].items():
-            if "description" in schema:
-                meanings[column] = " ".join(schema["description"].split())
-    return meanings
-
-
-if __name__ == "__main__":
-    print(describe_tables(), end="")

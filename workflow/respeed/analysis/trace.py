@@ -44,7 +44,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Cell]:
     named = cells[names == name]
     if named.empty:
         table, slash, _ = name.rpartition("/")
-        alike = {known for known in names if known.startswith(table + slash)}
+        alike = {cell_name for cell_name in names if cell_name.startswith(table + slash)}
         raise UserError(f"trace: no cell {name!r}{nearest(name, alike or {*names})}")
     on_row = named[named["profile"] == profile]
     if on_row.empty:
@@ -73,8 +73,9 @@ def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: b
     program = f"/{cell.algorithm}" if case and experiment.algorithms else ""
     row = cell.profile.rpartition("-t")[0] if experiment.ladder else cell.profile
     only = f"--only {cell.paper}/{cell.experiment}/{case}{program} --profiles {row}"
-    more = f"--rounds {min(MOST_ROUNDS, rounds + MORE_ROUNDS)} --config papers={cell.paper}{' preset=smoke' * smoke}"
-    return f"./run respeed measure {only} {more}"
+    more = f"--rounds {min(MOST_ROUNDS, rounds + MORE_ROUNDS)} --config papers={cell.paper}"
+    preset = " preset=smoke" if smoke else ""
+    return f"./run respeed measure {only} {more}{preset}"
 
 
 def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell), Speedup)
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
-    files = {"/".join(Path(place.partition(":")[0]).parts[-2:]) for place in rounds["record"]}
+    files = {"/".join(Path(source.partition(":")[0]).parts[-2:]) for source in rounds["record"]}
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
@@ -110,7 +111,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
-        "imports": [str(one) for one in read_imports(cell.machine, tables.smoke) if files & {*one.files}],
+        "imports": [str(entry) for entry in read_imports(cell.machine, tables.smoke) if files & {*entry.files}],
         "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
         "rounds": [asdict(row) for row in rows_of(rounds, Round)],
         "cell": asdict(cell),

@@ -25,20 +25,15 @@ language and precision.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-import pandas as pd
-
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.columns import Fields, make_frame
-from respeed.analysis.estimates import FULL_PRECISION, Estimate
-from respeed.analysis.speedups import Samples, published_text
-from respeed.analysis.tables import Cell
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, Number
+from respeed.analysis.speedups import Samples, case_of, published_text
+from respeed.analysis.tables import Cell, Factors, group_by
 from respeed.model import Experiment, Paper, Papers
 
 # The row and the base of each comparison of why.csv, in words; the paper's own comparison is first.
@@ -66,82 +61,86 @@ class _Printed(NamedTuple):
     name: str
     label: str
     seconds: float
-    peak_gflops: float | None
+    peak_gflops: Number
     precision: str
     machine: str = PAPER
 
 
-def make_why(cells: Cells, samples: Samples, papers: Papers) -> pd.DataFrame:
+class _Problem(NamedTuple):
+    """One case of a table, with the FLOP and bytes of its work; None if they are not known, or differ by algorithm."""
+
+    paper: Paper
+    experiment: Experiment
+    case: str
+    flops: Number
+    traffic_bytes: Number
+
+
+def make_why(cells: Cells, samples: Samples, papers: Papers) -> list[Factors]:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
-    measured: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     full = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
     # A machine's CPU is one hardware, whichever library reached its highest rate.
-    peaks: dict[tuple[str, bool], float] = defaultdict(float)
-    for cell in full:
-        hardware = cell.machine, cell.is_cpu
-        peaks[hardware] = max(peaks[hardware], cell.peak_gflops or 0.0)
-    for cell in full:
-        peak = peaks[cell.machine, cell.is_cpu] or None
-        measured[cell.paper, cell.experiment, cell.case].append(replace(cell, peak_gflops=peak))
-    rows: list[Fields] = []
+    hardware = group_by(full, attrgetter("machine", "is_cpu"))
+    peaks = {key: max(cell.peak_gflops or 0.0 for cell in alike) or None for key, alike in hardware.items()}
+    full = [replace(cell, peak_gflops=peaks[cell.machine, cell.is_cpu]) for cell in full]
+    measured = group_by(full, case_of)
+    rows: list[Factors] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names() if paper.prints(experiment.name) else ():
-                place = {"paper": paper.name, "experiment": experiment.name, "case": case}
-                compared = _compare_case(paper, experiment, case, measured[*place.values()], samples)
-                rows += [place | row for row in compared]
-    return make_frame(rows, "why")
+                in_case = measured.get((paper.name, experiment.name, case), [])
+                rows += _compare_case(paper, experiment, case, in_case, samples)
+    return rows
 
 
-def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells, samples: Samples) -> Iterator[Fields]:
+def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells, samples: Samples) -> Iterator[Factors]:
     """Yield the paper's speedup in a case, and those of each machine with its cells."""
     counted = () if experiment.algorithms else cells  # algorithms do not do the same work
-    work = next((cell.flops for cell in counted if cell.flops), None)
-    traffic = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
-    cpu = _printed(paper, experiment.name, case, paper.cpu_rows, work, traffic)
-    gpu = _printed(paper, experiment.name, case, paper.device_rows, work, traffic)
+    flops = next((cell.flops for cell in counted if cell.flops), None)
+    traffic_bytes = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
+    problem = _Problem(paper, experiment, case, flops, traffic_bytes)
+    cpu = _printed(problem, paper.cpu_rows)
+    gpu = _printed(problem, paper.device_rows)
     same_work = not experiment.algorithms
     if gpu and cpu:
-        text = published_text(paper, experiment.name, case, gpu.name)
+        printed = published_text(paper, experiment.name, case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
-        yield compare("theirs", gpu, cpu, speedup, work, same_work=same_work) | {"printed": text}
-    for _, group in groupby(cells, attrgetter("machine")):  # cells are in the order of machines
-        on_machine = list(group)
-        our_cpu = _fastest(cell for cell in on_machine if cell.is_cpu)
-        our_gpu = _fastest(cell for cell in on_machine if not cell.is_cpu)
+        yield compare(problem, "theirs", gpu, cpu, speedup, same_work=same_work, printed=printed)
+    for of_machine in group_by(cells, attrgetter("machine")).values():
+        our_cpu = _fastest(cell for cell in of_machine if cell.is_cpu)
+        our_gpu = _fastest(cell for cell in of_machine if not cell.is_cpu)
         if our_gpu and our_cpu:
-            yield _over_our_cpu(paper, experiment, on_machine, our_gpu, our_cpu, samples, work)
-        row, base = (our_gpu or our_cpu, gpu) if gpu else (our_cpu, cpu)
+            yield _over_our_cpu(problem, of_machine, our_gpu, our_cpu, samples)
+        base = gpu or cpu
+        row = our_gpu or our_cpu if gpu else our_cpu
         if row and base:
-            sides = "cpu" if row.is_cpu else "gpu", "gpu" if gpu else "cpu"
             algorithms = experiment.algorithms_in((base.name,))
-            same = [cell for cell in on_machine if cell.profile == row.profile and cell.algorithm in algorithms]
-            published = _fastest(same)
+            as_published = _fastest(
+                cell for cell in of_machine if cell.profile == row.profile and cell.algorithm in algorithms
+            )
             algorithm = None
-            if published and row.algorithm not in algorithms:
-                algorithm = published.time.value / row.time.value
-            speedup = row.time.over(base.seconds)
-            yield compare(" over their ".join(sides), row, base, speedup, work, algorithm, same_work=same_work)
+            if as_published and row.algorithm not in algorithms:
+                algorithm = as_published.time.value / row.time.value
+            comparison = f"{'cpu' if row.is_cpu else 'gpu'} over their {'gpu' if gpu else 'cpu'}"
+            yield compare(problem, comparison, row, base, row.time.over(base.seconds), algorithm, same_work=same_work)
 
 
-def _printed(
-    paper: Paper, experiment: str, case: str, rows: Collection[str], work: float | None, traffic: float | None
-) -> _Printed | None:
-    """Return the fastest of the published rows `rows` in the case; None if its seconds are not known."""
-    row = paper.fastest(experiment, case, rows)
-    seconds = paper.seconds(experiment, case, row.name, work, traffic) if row else None
+def _printed(problem: _Problem, names: Collection[str]) -> _Printed | None:
+    """Return the fastest of the published rows `names` in a case; None if its seconds are not known."""
+    paper, experiment, case, *work = problem
+    row = paper.fastest(experiment.name, case, names)
+    seconds = paper.seconds(experiment.name, case, row.name, *work) if row else None
     if not (row and seconds):
         return None
     peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
     return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
 
 
-def _over_our_cpu(
-    paper: Paper, experiment: Experiment, cells: Cells, gpu: Cell, base: Cell, samples: Samples, work: float | None
-) -> Fields:
+def _over_our_cpu(problem: _Problem, cells: Cells, gpu: Cell, base: Cell, samples: Samples) -> Factors:
     """Return the speedup of an accelerator row over a CPU row here, if possible with the paper's algorithms."""
     algorithm = None
-    slow, fast = experiment.algorithms_in(paper.cpu_rows), experiment.algorithms_in(paper.device_rows)
+    slow = problem.experiment.algorithms_in(problem.paper.cpu_rows)
+    fast = problem.experiment.algorithms_in(problem.paper.device_rows)
     if gpu.algorithm in fast and slow != fast:
         same = {cell.profile: cell for cell in cells if cell.is_cpu and cell.algorithm == gpu.algorithm}
         as_published = _fastest(cell for cell in cells if cell.profile in same and cell.algorithm in slow)
@@ -149,33 +148,52 @@ def _over_our_cpu(
             base = as_published
             algorithm = samples.ratio(base, same[base.profile])[0].value
     same_work = algorithm is not None or base.algorithm == gpu.algorithm
-    return compare("ours", gpu, base, samples.ratio(base, gpu)[0], work, algorithm, same_work=same_work)
+    return compare(problem, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
 
 
 def compare(
+    problem: _Problem,
     comparison: str,
     row: Cell | _Printed,
     base: Cell | _Printed,
     speedup: Estimate,
-    work: float | None,
-    algorithm: float | None = None,
+    algorithm: Number = None,
     *,
     same_work: bool,
-) -> Fields:
+    printed: str = "",
+) -> Factors:
     """Break the speedup of one cell or published row over another into factors; NaN is a factor that is not known.
 
-    `work` is the FLOP of both, `algorithm` the factor between their algorithms if they differ; `same_work` is true if
-    they otherwise do the same arithmetic.
+    `algorithm` is the factor between their algorithms if they differ; `same_work` is true if they otherwise do the
+    same arithmetic. `printed` is the paper's own speedup as text.
     """
-    peak, base_peak = row.peak_gflops or math.nan, base.peak_gflops or math.nan
-    flops = (work or math.nan) / 1e9
-    left = speedup.value / (peak / base_peak) / (algorithm or 1.0)
-    return {
-        "machine": row.machine, "comparison": comparison, **speedup.columns("speedup"),
-        "peaks": peak / base_peak, "algorithm": algorithm, "shares" if same_work else "rest": left,
-        "row": row.label, "seconds": row.seconds, "peak_gflops": peak,
-        "share": flops / (row.seconds or math.nan) / peak,
-        "base": base.label, "base_seconds": base.seconds, "base_peak_gflops": base_peak,
-        "base_share": flops / (base.seconds or math.nan) / base_peak,
-        "precisions": across_precisions(row.precision, [base.precision]),
-    }  # fmt: skip
+    peak = row.peak_gflops or math.nan
+    base_peak = base.peak_gflops or math.nan
+    work = (problem.flops or math.nan) / 1e9
+    seconds = row.seconds or math.nan
+    base_seconds = base.seconds or math.nan
+    last = speedup.value / (peak / base_peak) / (algorithm or 1.0)
+    return Factors(
+        row.machine,
+        problem.paper.name,
+        problem.experiment.name,
+        problem.case,
+        comparison=comparison,
+        row=row.label,
+        base=base.label,
+        speedup=speedup.value,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
+        printed=printed,
+        peaks=peak / base_peak,
+        algorithm=algorithm,
+        shares=last if same_work else None,
+        rest=None if same_work else last,
+        seconds=seconds,
+        base_seconds=base_seconds,
+        peak_gflops=peak,
+        base_peak_gflops=base_peak,
+        share=work / seconds / peak,
+        base_share=work / base_seconds / base_peak,
+        precisions=across_precisions(row.precision, [base.precision]),
+    )

@@ -7,15 +7,13 @@ no timed step.
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import replace
 
 from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
-from respeed.analysis.rounds import Conditions, count_causes
+from respeed.analysis.rounds import Conditions, JudgedRound, count_causes
 from respeed.analysis.tables import CellKey, Round
-from respeed.machine.process import Facts
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
 from respeed.records import Record, Result
@@ -40,11 +38,11 @@ class Disturbed:
         self.blocks = self.discarded = 0
         self.causes = Counter[str]()
 
-    def add(self, judged: Facts) -> None:
+    def add(self, judged: JudgedRound) -> None:
         """Add the blocks of a round that `Conditions` have judged."""
-        self.blocks += judged["blocks"]
-        self.discarded += judged["discarded"]
-        self.causes += judged["cause_counts"]
+        self.blocks += judged.blocks
+        self.discarded += judged.discarded
+        self.causes += judged.cause_counts
 
     def __str__(self) -> str:
         """Return the counts in words."""
@@ -128,7 +126,7 @@ class Progress:
         self._disturbed_in_turn = Disturbed()
         self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
-        self._rounds: dict[CellKey, list[Any]] = defaultdict(list)
+        self._rounds: dict[CellKey, list[Round]] = defaultdict(list)
         for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()], Round):
             self._rounds[row.key].append(row)
 
@@ -142,12 +140,12 @@ class Progress:
         self._disturbed.add(judged)
         if result.status != "measured":
             number = f"{result.status}: {result.reason}"
-        elif "step_seconds" not in judged:
-            number = f"disturbed: {judged['causes']}"
+        elif judged.step_seconds is None:
+            number = f"disturbed: {judged.causes}"
         else:
             self.counted += 1
             rounds = self._rounds[wanted.cells[0]]
-            rounds.append(SimpleNamespace(**judged, machine=record.machine, session=len(earlier)))
+            rounds.append(replace(judged, session=len(earlier)))
             estimate = estimate_rounds(rounds)
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
@@ -157,7 +155,7 @@ class Progress:
     def _name(self, wanted: Wanted) -> str:
         """Name a case on a row; in a table of several algorithms, also its algorithm."""
         cell = wanted.cells[0]
-        algorithm = self._plan.work.papers[cell.paper].experiments[cell.experiment].algorithms.get(cell.workload)
+        algorithm = self._plan.work.papers[cell.paper].experiments[cell.experiment].algorithms.get(cell.algorithm)
         label = f" by {algorithm.label}" if algorithm else ""
         return f"{cell.experiment} {cell.case}{label} on {cell.profile}"
 
@@ -169,7 +167,7 @@ class Progress:
         width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
         work = (steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0))
         for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
-            _, published = published_beside(paper, cell.experiment, cell.case, architecture, cell.workload, *work)
+            _, published = published_beside(paper, cell.experiment, cell.case, architecture, cell.algorithm, *work)
             if published:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""
