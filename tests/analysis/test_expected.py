@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.expected import Counts
+from respeed.analysis.expected import TENSOR_CORES, Counts, say_tensor_cores
 from respeed.analysis.predicted import BYTES, predict_claims, published_bound, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.machines import load_datasheets
@@ -118,3 +119,10 @@ def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:
         assert (growth["cases"], growth["all_cases"], growth["published"]) == (4, 4, "12.9x to 72.6x")
         assert found[PAPER.claims["second-core"].says]["lowest"] is None
         assert found[PAPER.claims["sparse-coding-speedup"].says]["cases"] == 0
+
+
+def test_a_remark_says_when_a_gpu_is_faster_in_fp64_than_in_fp32() -> None:
+    gpu = one(cells_of(seven(0.1, **GPU)), "gpu")
+    for seconds, remark in ((0.5 * gpu.seconds, TENSOR_CORES), (2.0 * gpu.seconds, "")):
+        assert say_tensor_cores([gpu, replace(gpu, precision="fp64", seconds=seconds)]) == remark
+    assert not say_tensor_cores([replace(gpu, precision="fp64")])

@@ -40,6 +40,7 @@ SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
 
+# A remark below a table.
 TENSOR_CORES = (
     "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."
 )
