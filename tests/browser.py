@@ -49,7 +49,7 @@ def look(page: Path, script: str, state: str = "") -> Any:
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
              "--virtual-time-budget=60000", "--window-size=1366,850", f"--user-data-dir={folder}/own",
              f"{asking.as_uri()}#{state}"],
-            capture_output=True, text=True, check=True,
+            capture_output=True, encoding="utf-8", check=True,
         )  # fmt: skip
     told = re.search("<title>(.*)</title>", done.stdout, re.DOTALL)
     assert told, "the script never ended"

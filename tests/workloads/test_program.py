@@ -196,7 +196,7 @@ def test_times_that_runs_print_are_summed_in_their_unit(unit: str, each: float) 
 def test_on_a_gpu_a_program_has_its_own_command_the_kind_of_its_device_and_as_many_threads_as_it_likes() -> None:
     runner = runner_of("sh", "-c", "echo $0 $CUDA_VISIBLE_DEVICES >&2; pwd", "{device}", device="cuda:1")
     runner.step()
-    assert runner._runs[0].printed.split()[:3] == ["cuda", "1", runner.scratch]
+    assert runner._runs[0].printed.strip().split(maxsplit=2) == ["cuda", "1", runner.scratch]
     runner._runs += [program.Run("", 99.0, 0.0)]
     assert runner.own_seconds(2, 2.0) == 2.0
     runner.close()
