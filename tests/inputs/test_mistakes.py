@@ -81,3 +81,10 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     monkeypatch.setattr(config, "load_profile", profiles.load)
     assert load_config().profiles == ("bad", "good")
     assert any("'Bad name' cannot be the name" in line for line in profiles.check())
+
+
+def test_printed_numbers_in_a_file_of_another_name_are_told(tmp_path: Path) -> None:
+    read("draft", tmp_path)
+    (tmp_path / "draft/published.csv").rename(tmp_path / "draft/Published.CSV.txt")
+    (line,) = replace(PAPER_FILES, folder=tmp_path).check()
+    assert line.endswith("Published.CSV.txt: is not read; a paper's printed numbers are in published.csv")

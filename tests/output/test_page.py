@@ -14,7 +14,7 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.tables import Round
 from respeed.errors import UserError
 from respeed.inputs.papers import load_paper
-from respeed.output import build_tables, page
+from respeed.output import build_tables, load_shown, page
 from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import describe_paper, make_page, make_readme, make_review, read_vega
 from respeed.output.table import escape_markdown, to_latex
@@ -221,3 +221,14 @@ def test_outputs_show_the_papers_that_were_asked_for_and_no_other(
         assert load_paper("lectures").title in text
         assert PAPER.title not in text
     assert [path.name for path in Path("results/tables").iterdir() if path.is_dir()] == ["lectures"]
+
+
+def test_tables_that_lack_a_machine_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder was renamed since they were built."""
+    monkeypatch.chdir(tmp_path)
+    write_machines(1)
+    asked = Asked(smoke=False, papers=["raina2009"], show=["all"])
+    build_tables(asked)
+    Path("results/records/box-00").rename("results/records/renamed")
+    with pytest.raises(UserError, match="results/tables: has nothing of renamed; build the tables first: respeed"):
+        load_shown(asked)

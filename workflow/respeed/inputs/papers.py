@@ -319,10 +319,9 @@ def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
     if table := paper.experiments.get(experiment):
         yield from unknown("no case", case, [table.columns.get(name, name) for name in table.case_names()])
         yield from unknown("no unit", unit, [table.unit.name, SPEEDUP])
-    if not value and _WORDS.fullmatch(printed) and unit != SPEEDUP:
-        if char := name_unprintable(printed):
-            yield f"printed: holds the character {char}; write it without"
-    elif "," in value or not 0 < _number(value) <= LARGEST:
+    if not value and _WORDS.fullmatch(printed) and unit != SPEEDUP and not name_unprintable(printed):
+        return
+    if "," in value or not 0 < _number(value) <= LARGEST:
         yield f"value: must be a number greater than 0, in digits with a point, such as 1234.5, not {value!r}"
     elif _number(printed) != _number(value):
         yield f"printed: must be the value, {value}, in digits such as 1,234.5, not {printed!r}"

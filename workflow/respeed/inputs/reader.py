@@ -197,9 +197,7 @@ def _find_odd(error: yaml.MarkedYAMLError, text: str) -> str | None:
     """Return the line and name of the first character that is not what it seems, of those where the parser stumbled."""
     marks = [mark.line for mark in (error.context_mark, error.problem_mark) if mark]
     for number, line in enumerate(text.split("\n")[min(marks) : max(marks) + 1], start=min(marks) + 1):
-        if line.lstrip(" ").startswith("\t"):
-            return f":{number}: begins with the character U+0009 (a tab); indent by blanks"
-        if char := name_unprintable(line.strip("\r").replace("\t", " ")) or name_odd(line):
+        if char := name_unprintable(line.strip("\r")) or name_odd(line):
             return f":{number}: holds the character {char}; replace it by a plain blank or mark"
     return None
 
@@ -232,8 +230,6 @@ class _Loader(Composer, yaml.CSafeLoader):
                 raise _refused(f"the key {text} must be text; put quotes around it", key.start_mark)
             if key.value in seen:
                 raise _refused(f"the key {text} is there twice; leave one of them out", key.start_mark)
-            if char := name_odd(key.value):
-                raise _refused(f"a key holds the character {char}; replace it by a plain blank or mark", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep=True)
 

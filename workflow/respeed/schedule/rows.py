@@ -76,10 +76,12 @@ def say_renamed(machine: str, smoke: bool) -> list[str]:
     if machine in names:
         return []
     facts = describe_machine()
-    names = [name for name in names if not is_imported(name, smoke)]
-    own = [name for name in names if not difference(known_hardware(name, smoke), facts)]
     start = "was measured on this machine; to go on with it, write in config.yaml: machine:"
-    return [f"{records_folder(smoke) / name} {start} {name}" for name in own]
+    return [
+        f"{records_folder(smoke) / name} {start} {name}"
+        for name in names
+        if not is_imported(name, smoke) and not difference(known_hardware(name, smoke), facts)
+    ]
 
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
