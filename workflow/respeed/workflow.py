@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
 # The plugin's words where Slurm refused a job, unless it was only out of reach.
-REFUSED = re.compile(r"sbatch failed(?!.*(timed out|unable to contact))", re.DOTALL | re.IGNORECASE)
+REFUSED = re.compile(r"(?is)sbatch failed(?!.*(timed out|unable to contact))")
 LOGGER = "snakemake.logging"
 # The resources that Snakemake adds to those of --resources.
 SNAKEMAKES_OWN = {"_cores", "_nodes"}
