@@ -239,7 +239,9 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
 # What Snakemake calls.
 
 
-LIMITS = ("max_threads", "overwrite_threads", "overwrite_resources", "resources")
+# Snakemake's settings where no option limits anything.
+OWN = {"_cores": 64, "_nodes": None}
+LIMITS = {"max_threads": None, "overwrite_threads": {}, "overwrite_resources": {}, "resources": OWN}
 
 
 def snakemake(tasks: int = 0, **facts: Any) -> Any:
@@ -249,7 +251,7 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     said = {
         "executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag, "cores": 64,
         "dag_settings": SimpleNamespace(forceall=facts.pop("forced", False)),
-        "resource_settings": SimpleNamespace(**dict.fromkeys(LIMITS) | facts.pop("limits", {})),
+        "resource_settings": SimpleNamespace(**LIMITS | facts.pop("limits", {})),
     } | facts  # fmt: skip
     return SimpleNamespace(**said)
 
@@ -276,13 +278,15 @@ def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
     monkeypatch.setattr(sys, "argv", ["snakemake"])
     monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "profiles/mine")
-    limits = {"overwrite_threads": {"measure_box": 1}, "resources": {"mem_mb": 1}}
+    limits = {"overwrite_threads": {"measure_box": 1}, "resources": OWN | {"mem_mb": 1}}
     begin(snakemake(cores=0, limits=limits), RBM | {"profiles": "openblas-1", "preset": "smoke"})
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "respeed: SNAKEMAKE_PROFILE is set, so that the options of profiles/mine hold here"
     assert last.startswith(
         "respeed: --cores 0, --set-threads, --resources: limits no measurement, whose rows run on up to 1;"
     )
+    begin(snakemake(), RBM | {"profiles": "openblas-1", "preset": "smoke"})
+    assert "limits no measurement" not in capsys.readouterr().err
 
 
 def test_settings_that_are_given_twice_add_up(

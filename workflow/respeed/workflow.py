@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
 # The plugin's words where Slurm refused a job, unless it was only out of reach.
-REFUSED = re.compile(r"sbatch failed(?!.*(timed out|unable to contact))", re.DOTALL | re.IGNORECASE)
+REFUSED = re.compile(r"(?is)sbatch failed(?!.*(timed out|unable to contact))")
 LOGGER = "snakemake.logging"
+# The resources that Snakemake adds to those of --resources.
+SNAKEMAKES_OWN = {"_cores", "_nodes"}
 # The event of the line that says how many jobs begin.
 STARTED = "job_started"
 
@@ -83,7 +85,7 @@ def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
         "--max-threads": settings.max_threads,
         "--set-threads": settings.overwrite_threads,
         "--set-resources": settings.overwrite_resources,
-        "--resources": settings.resources,
+        "--resources": set(settings.resources) - SNAKEMAKES_OWN,
     }
     if named := [option for option, value in limits.items() if value]:
         print(
