@@ -6,8 +6,9 @@ from pathlib import Path
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import load_tables
 from respeed.analysis.counts import count_cases
-from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_page, make_readme, make_review
+from respeed.output.published import lay_out_published
+from respeed.output.results import Results
 from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
 from respeed.shown import Asked, machines_shown, notes_shown, papers_shown, profiles_shown
@@ -18,40 +19,41 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
     return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), notes_shown(), only, count_cases)
 
 
-def build_tables(asked: Asked) -> None:
+def build_tables(choice: Asked) -> None:
     """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
     Also write results/README.md, and from the tidy tables as they were written results/tables.html, for browsers.
     """
-    machines = machines_shown(asked.smoke, asked.machine, asked.show)
-    tables, results = read_tables(asked.smoke, machines, asked.papers), results_folder(asked.smoke)
-    folder = results / "tables"
-    tables.write(folder)
-    shown = Shown(tables.papers, machines, asked.smoke, tables.frames)
+    machines = machines_shown(choice.smoke, choice.machine, choice.show)
+    tables = read_tables(choice.smoke, machines, choice.papers)
+    folder = results_folder(choice.smoke)
+    tables.write(folder / "tables")
+    results = Results(tables.papers, machines, choice.smoke, tables.frames)
     for paper in tables.papers.values():
         for experiment in paper.experiments.values():
-            path = folder / paper.name / experiment.name
-            table = lay_out_published(shown, paper, experiment)
+            path = folder / "tables" / paper.name / experiment.name
+            table = lay_out_published(results, paper, experiment)
             to_csv(table, path.with_name(f"{path.name}.csv"))
-            write_text(path.with_name(f"{path.name}.md"), to_markdown(table, shown.stamp))
-            write_text(path.with_name(f"{path.name}.tex"), to_latex(table, shown.stamp))
-    write_text(results / "README.md", make_readme(shown))
-    write_text(results / "tables.html", make_page(load_shown(asked)))
+            write_text(path.with_name(f"{path.name}.md"), to_markdown(table, results.stamp))
+            write_text(path.with_name(f"{path.name}.tex"), to_latex(table, results.stamp))
+    write_text(folder / "README.md", make_readme(results))
+    write_text(folder / "tables.html", make_page(load_results(choice)))
 
 
-def build_review(asked: Asked) -> Path:
+def build_review(choice: Asked) -> Path:
     """Write report/REVIEW.md, or report/REVIEW-smoke.md, from the tables that exist; return its path."""
-    path = Path("report") / f"REVIEW{'-smoke' if asked.smoke else ''}.md"
-    write_text(path, make_review(load_shown(asked)))
+    path = Path("report/REVIEW-smoke.md" if choice.smoke else "report/REVIEW.md")
+    write_text(path, make_review(load_results(choice)))
     return path
 
 
-def load_shown(asked: Asked) -> Shown:
+def load_results(choice: Asked) -> Results:
     """Read the tidy tables that were written, and return them with the papers and machines to show.
 
     Raises UserError if a table is missing.
     """
-    tables = load_tables(results_folder(asked.smoke) / "tables")
-    known = set(tables["facts"]["machine"])
-    shown = [name for name in machines_shown(asked.smoke, asked.machine, asked.show) if name in known]
-    return Shown(papers_shown(asked.smoke, asked.papers), shown, asked.smoke, tables)
+    tables = load_tables(results_folder(choice.smoke) / "tables")
+    described = set(tables["facts"]["machine"])
+    names = machines_shown(choice.smoke, choice.machine, choice.show)
+    machines = [name for name in names if name in described]
+    return Results(papers_shown(choice.smoke, choice.papers), machines, choice.smoke, tables)
