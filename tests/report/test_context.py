@@ -44,9 +44,9 @@ def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() 
     assert ("On box-07" in (text := json.dumps(context)), "box-08" in text) == (True, False)
     assert {figure["path"][-18:] for figure in context["papers"][0]["sections"][0]["figures"]} == {"box-07-speedup.svg"}
     (machines,) = context_of("box-07", ["this", "box-03"])["machines"]
-    ((_, (line, _)),) = machines["parts"][0]["groups"]
-    assert (machines["parts"][0]["columns"], line["label"]) == (["box-07", "box-03"], "576x1024")
-    assert [value["text"] for value in line["values"]] == ["0.500x", "fastest"]
+    line, _ = machines["lines"]
+    assert (machines["columns"], line["label"]) == (["box-07", "box-03"], "576x1024")
+    assert [line["values"][name]["text"] for name in machines["columns"]] == ["0.500x", "fastest"]
 
 
 def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:

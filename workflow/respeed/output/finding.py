@@ -35,12 +35,6 @@ class Compared:
     side: str
     base: str
 
-    @classmethod
-    def of(cls, row: Factors) -> "Compared":
-        """Return a row with the words for its comparison."""
-        side, base = COMPARISONS[row.comparison]
-        return cls(row, side, base)
-
     def turned(self) -> "Compared":
         """Return the base over the row."""
         row = self.row
@@ -63,11 +57,11 @@ def find(results: Results, paper: Paper, machine: str) -> str:
         return ""
     first = measured[0]
     title = paper.experiments[first.row.experiment].title
-    times = f"{_span([compared.row for compared in measured])} times as fast as"
+    times = f"{_span(measured)} times as fast as"
     if first.row.comparison == "ours":
         finding = f"{title}: the GPU of {results.aliases[machine]} is {times} its CPU"
         if published:
-            finding += f"; the paper's, {_span([compared.row for compared in published])} times"
+            finding += f"; the paper's, {_span(published)} times"
         return finding
     threads = _threads(results, measured)
     cpu = _name_cores(threads, results.aliases[machine])
@@ -77,13 +71,15 @@ def find(results: Results, paper: Paper, machine: str) -> str:
     return f"{title}: {cpu} {verb} {times} {first.base}"
 
 
-def _span(rows: Sequence[Factors]) -> str:
+def _span(compared: Sequence[Compared]) -> str:
     """Return the range of speedups from the lowest to the highest end of intervals; "about" if one of ours has none."""
     ends = []
-    for row in rows:
+    about = ""
+    for row in (side.row for side in compared):
         ends += [row.speedup_low or row.speedup, row.speedup_high or row.speedup]
-    is_sure = all(row.speedup_low or row.machine == PAPER for row in rows)
-    return f"{'' if is_sure else 'about '}{format_span(ends, 2)}"
+        if not row.speedup_low and row.machine != PAPER:
+            about = "about "
+    return about + format_span(ends, 2)
 
 
 def _threads(results: Results, measured: Sequence[Compared]) -> int:
@@ -123,12 +119,12 @@ def _compare_first(results: Results, paper: Paper, machine: str) -> tuple[list[C
         return [], []
     first = measured[0]
     measured = [row for row in measured if row.experiment == first.experiment]
-    compared = [Compared.of(row) for row in measured]
+    compared = [Compared(row, *COMPARISONS[row.comparison]) for row in measured]
     is_slower = all(row.speedup_high and row.speedup_high < 1 for row in measured)
     if is_slower and first.comparison != "ours":
         compared = [row.turned() for row in compared]
     published = [row for row in published if row.experiment == first.experiment]
-    return compared, [Compared.of(row) for row in published]
+    return compared, [Compared(row, *COMPARISONS[row.comparison]) for row in published]
 
 
 def _main_comparison(rows: Sequence[Factors], *others: str) -> list[Factors]:

@@ -265,16 +265,8 @@ def to_html(table: Table) -> str:
 
 def to_typst(table: Table) -> dict[str, Any]:
     """Return the table as data for the report's templates, where no text of it is read as markup."""
-    data = asdict(replace(table, lines=[]))
-    parts = []
-    for part in table.parts:
-        groups = [(heading, [_line_to_typst(part, line) for line in lines]) for heading, lines in part.groups]
-        parts.append({"columns": part.columns, "groups": groups})
-    return data | {"is_numeric": table.is_numeric, "parts": parts}
-
-
-def _line_to_typst(part: Table, line: Line) -> dict[str, Any]:
-    return asdict(line) | {"values": list(map(asdict, part.fields(line)))}
+    parts = list(map(asdict, table.parts))
+    return asdict(table) | {"is_numeric": table.is_numeric, "parts": parts}
 
 
 def templates(escaping: Callable[[str], str]) -> Environment:
