@@ -131,7 +131,7 @@ def _name_cases(axes: Axes, cases: Sequence[str]) -> None:
     """Write the names of the cases below the horizontal axis; names with a long word lean."""
     letters = NAME_LETTERS // len(cases)
     look: Look = {"rotation": 0, "ha": "center"}
-    if any(len(word) > letters for case in cases for word in case.split()):
+    if any(len(word) > letters for word in " ".join(cases).split()):
         letters = LABEL_LETTERS
         look = {"rotation": 30, "ha": "right"}
     names = [fold(case, letters) for case in cases]

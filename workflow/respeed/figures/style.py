@@ -156,12 +156,12 @@ def save_figure(figure: Figure, path: Path) -> None:
     letters = set(get_font(findfont(FontProperties(family=FACE))).get_charmap())
     is_plain = all(letters.issuperset(map(ord, text.replace("\n", ""))) for text in texts)
     for ending, dateless in DATELESS.items():
-        made = io.BytesIO()
+        buffer = io.BytesIO()
         with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(made, format=ending, metadata=dateless, dpi=PNG_DPI)
+            figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
         figure.set_layout_engine("none")  # all files have the layout of the first
-        content = made.getvalue()
+        content = buffer.getvalue()
         if ending == "svg":
             faces = ", ".join(f"'{face}'" for face in FACES)
             content = content.replace(f"'{FACE}'".encode(), faces.encode())

@@ -127,12 +127,12 @@ def _compare_first(results: Results, paper: Paper, machine: str) -> tuple[list[C
     return compared, [Compared(row, *COMPARISONS[row.comparison]) for row in published]
 
 
-def _main_comparison(rows: Sequence[Factors], *others: str) -> list[Factors]:
+def _main_comparison(rows: Sequence[Factors], *fallbacks: str) -> list[Factors]:
     """Return, of a machine's rows of why.csv, those of the comparison that says most; none if it has none.
 
-    That is our GPU over our CPU; else our CPU over the paper's GPU, or over the paper's CPU; or else one of `others`.
+    That is our GPU over our CPU; else our CPU over the paper's GPU, or over the paper's CPU; or one of `fallbacks`.
     """
-    for comparison in ("ours", "cpu over their gpu", "cpu over their cpu", *others):
+    for comparison in ("ours", "cpu over their gpu", "cpu over their cpu", *fallbacks):
         chosen = [row for row in rows if row.comparison == comparison]
         if chosen:
             return chosen
@@ -157,8 +157,8 @@ def _answer(results: Results, experiment: Experiment, rows: Sequence[Compared]) 
         case = words[compared.row.case]
         # The paper's seconds stand once, whatever they are compared with.
         for line in _answer_lines(results, experiment, compared, case):
-            known = lines.setdefault((line.group, line.label), line)
-            known.values.setdefault(case, line.values[case])
+            merged = lines.setdefault((line.group, line.label), line)
+            merged.values.setdefault(case, line.values[case])
     ordered = sorted(lines.values(), key=lambda line: line.look == "ours")
     filled = set(chain.from_iterable(line.values for line in ordered))
     cases = [case for case in words.values() if case in filled]

@@ -105,16 +105,16 @@ def make_page(results: Results) -> str:
             part = section(results, paper, experiment, to_html)
             if part["tables"]:
                 sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
-    others = [lay_out_machines(results), lay_out_cost(results)]
-    others += [lay_out_machine(results, name) for name in results.machines]
-    others += map(lay_out_protocol, results.papers.values())
+    tables = [lay_out_machines(results), lay_out_cost(results)]
+    tables += [lay_out_machine(results, name) for name in results.machines]
+    tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
     checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     page = templates(escape).get_template("page.jinja")
     return page.render(
         papers=[front(results, paper, to_html) for paper in results.papers.values()],
         sections=sections,
-        others=[(table.title, to_html(table)) for table in others if table.lines],
+        others=[(table.title, to_html(table)) for table in tables if table.lines],
         stamp=results.stamp,
         data=make_data(results),
         scripts=scripts,

@@ -52,20 +52,20 @@ def lay_out_published(results: Results, paper: Paper, experiment: Experiment) ->
     marks: dict[str, str] = {}
     finished = [_finished(results, paper, line, words, marks) for line in filled]
     notes = [Value(f"{reason.rstrip('.')}.", mark=mark) for reason, mark in marks.items()]
-    others = [*_unmeasured(results, cells, [line for line in lines if line.is_empty])]
+    remarks = [*_unmeasured(results, cells, [line for line in lines if line.is_empty])]
     if any(_lacks_interval(line) for line in filled):
-        others.append("A number of ours without ± has no interval: too few clean rounds.")
-    others += _remarks(cells, speedups)
+        remarks.append("A number of ours without ± has no interval: too few clean rounds.")
+    remarks += _remarks(cells, speedups)
     if paper.rows and not results.smoke:
-        others += _unexpected(results, cells, words)
-    others += _beside_neighbours(results, cells, words)
-    others += _days(results, paper, experiment)
+        remarks += _unexpected(results, cells, words)
+    remarks += _beside_neighbours(results, cells, words)
+    remarks += _days(results, paper, experiment)
     return Table(
         experiment.title,
         _caption(paper, experiment),
         list(words.values()),
         finished,
-        [*notes, *map(Value, others)],
+        [*notes, *map(Value, remarks)],
         label=f"tab:{paper.name}-{experiment.name}",
         has_cases=True,
     )
