@@ -15,7 +15,8 @@ from respeed.analysis.tables import TABLES, Cell, Speedup, dtypes_of
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.model import Case, Paper
-from respeed.output.layout import Shown, lay_out_published
+from respeed.output.published import lay_out_published
+from respeed.output.results import Results
 from respeed.output.table import Table
 from respeed.records import Description, Record
 from tests.made import description, make_record
@@ -129,11 +130,11 @@ def shown_of(
     papers: Mapping[str, Paper] = PAPERS,
     on: Sequence[str] = ("box",),
     **tables: pd.DataFrame,
-) -> Shown:
+) -> Results:
     """What is laid out of these records, and of other tidy tables as they are given."""
     made, ratios, rounds, _ = frames_of(records, papers)
     known = {"cells": make_frame(made, "cells"), "speedups": make_frame(ratios, "speedups"), "rounds": rounds} | tables
-    return Shown(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
+    return Results(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
 
 
 def table_of(
@@ -145,8 +146,7 @@ def table_of(
 
 def texts_of(table: Table) -> dict[str, list[str]]:
     """The texts of each line by what it is called."""
-    labels = table.frame.index.get_level_values("label")
-    return dict(zip(labels, table.frame.map(lambda value: value.text).to_numpy().tolist(), strict=True))
+    return {line.label: [value.text for value in table.fields(line)] for line in table.lines}
 
 
 VERDICT = {

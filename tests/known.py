@@ -10,18 +10,18 @@ import numpy as np
 from respeed.analysis.columns import load_table, make_frame
 from respeed.analysis.tables import TABLES
 from respeed.inputs.papers import load_papers
-from respeed.output.layout import Shown
+from respeed.output.results import Results
 
 GOLDEN = Path(__file__).parent / "golden/tables"
 
 
-def known_results(*machines: str) -> Shown:
+def known_results(*machines: str) -> Results:
     """The results of these machines, of which no round is kept."""
     frames = {name: make_frame([], name) if name == "rounds" else load_table(name, GOLDEN) for name in TABLES}
-    return Shown(load_papers(["raina2009", "machine"]), machines, False, frames)
+    return Results(load_papers(["raina2009", "machine"]), machines, False, frames)
 
 
-def one_table_of(shown: Shown, name: str) -> Shown:
+def one_table_of(shown: Results, name: str) -> Results:
     """One table of raina2009 alone, of some rows, at a price."""
     paper = shown.papers["raina2009"]
     claims = {key: claim for key, claim in paper.claims.items() if claim.experiment == name}

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 
+from respeed.analysis.tables import Cell
 from respeed.figures.charts import Chart, chart_table, draw_chart, order_cases
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import COLORS, color_packages
 from respeed.inputs.papers import load_paper
 from respeed.model import TOTAL
 from respeed.output import read_tables
-from respeed.output.layout import Shown, answered_claims
+from respeed.output.claims import answered_claims
+from respeed.output.results import Results
 from tests.derived import GPU, NOISE, PAPER
 from tests.figures.machines import ALL, DOUBLE, assert_drawn, assert_legible, write_machine
 from tests.known import known_results
@@ -22,15 +23,15 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def chosen(experiment: str, name: str = "raina2009") -> Chart:
     tables = read_tables(smoke=False, papers=[name])
-    shown, paper = Shown(tables.papers, ["box"], False, tables.frames), tables.papers[name]
-    return chart_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.table("cells")))
+    shown, paper = Results(tables.papers, ["box"], False, tables.frames), tables.papers[name]
+    return chart_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
 
 
 @pytest.mark.parametrize("name", ["rbm desk", "sparse-coding server"])
 def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
     shown, (experiment, machine) = known_results("desk", "server"), name.split()
     paper = next(paper for paper in shown.papers.values() if experiment in paper.experiments)
-    colors = color_packages(shown.table("cells"))
+    colors = color_packages(shown.rows(Cell))
     chart = chart_table(shown, paper, paper.experiments[experiment], machine, colors)
     assert_drawn(draw_chart(chart, ""), name.replace(" ", "-"))
 
@@ -61,7 +62,7 @@ def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -
     ):
         experiment = replace(PAPER.experiments[name], total=total)
         names = experiment.case_names()[: len(flops)]
-        work = pd.DataFrame({"case": [TOTAL, *names], "flops": [0.5, *flops]})
+        work = dict(zip([TOTAL, *names], [0.5, *flops], strict=True))
         assert order_cases(experiment, work) == ([*(names[place] for place in order), TOTAL], is_ordered), flops
 
 
@@ -69,9 +70,9 @@ def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour()
     write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
     chart = chosen("nets", "bergstra2010")
     assert_drawn(draw_chart(chart, ""), "nets")
-    looks = {row.key: row.look for row in chart.rows}
+    looks = {row.label: row.look for row in chart.rows}
     assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
-    assert looks["gpu"]["color"] == COLORS[2]
+    assert looks["PyTorch, GPU"]["color"] == COLORS[2]
 
 
 def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from respeed.analysis.columns import make_frame
 from respeed.analysis.why import make_why
-from respeed.output import layout
+from respeed.output.claims import lay_out_claims
+from respeed.output.finding import explain_largest, find, lay_out_answers
+from respeed.output.machines import lay_out_cost, lay_out_machines
 from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
     ALL,
@@ -41,7 +43,7 @@ def why_of(records: Records) -> pd.DataFrame:
 
 
 def found(records: Records) -> str:
-    return layout.find(shown_of(records, why=why_of(records)), PAPER, "box")
+    return find(shown_of(records, why=why_of(records)), PAPER, "box")
 
 
 def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
@@ -88,7 +90,7 @@ def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() ->
     table = table_of(seven(0.1, case="36x64", smoke=True), "patches", tiny)
     theirs = texts_of(table)["Speedup over fastest CPU (GPU)"]
     words = {*PAPER.experiments["patches"].column_words().values()}
-    stand = [(text, name in words) for name, text in zip(table.frame, theirs, strict=True)]
+    stand = [(text, name in words) for name, text in zip(table.columns, theirs, strict=True)]
     assert [text for text, is_theirs in stand if is_theirs] == ["9.4x"] * 2 + ["10.1x"] * 2
     assert [text for text, is_theirs in stand if not is_theirs] == ["", ""]
 
@@ -97,8 +99,8 @@ def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_i
     claims = claims_frame(
         UNTESTED, UNTESTED | {"claim": "patches-speedup", "published": "9.4x"}, {"case": "576x1024", "here": ""}
     )
-    table = layout.lay_out_claims(shown_of(claims=claims), PAPER)
-    assert table.frame.empty
+    table = lay_out_claims(shown_of(claims=claims), PAPER)
+    assert not table.lines
     assert [note.text for note in table.notes] == [
         "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
     ]
@@ -116,10 +118,9 @@ def test_a_claims_cases_stand_below_it_and_a_number_stands_once() -> None:
     }
     growth = {"claim": "rbm-growth", "says": "It grows."}
     claims = claims_frame({}, of_case, growth, of_case | growth, {"machine": "hut", "says": "Of another machine."})
-    table = layout.lay_out_claims(shown_of(claims=claims), PAPER)
+    table = lay_out_claims(shown_of(claims=claims), PAPER)
     assert [*texts_of(table)] == ["A second core helps.", "576x1024", "It grows."]
-    here = table.frame["Here"].tolist()[1]
-    assert here.text == "2.00x (1.80 to 2.20)"
+    assert table.lines[1].values["Here"].text == "2.00x (1.80 to 2.20)"
 
 
 def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
@@ -133,14 +134,19 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     assert found([]) == ""
 
 
+def test_the_finding_spans_its_intervals_and_is_about_a_number_without_one() -> None:
+    assert "is 7.4 to 7.5 times as fast" in found(noisy(0.001))
+    assert "is about 7.4 times as fast" in found(seven([0.001] * 2))
+
+
 def test_the_first_page_says_of_which_factors_the_papers_largest_speedup_is_made() -> None:
     """Raina et al.: 72.6 = 622 / 50.6 x 42 % / 7 %, as 10 V H FLOP of a million examples took."""
     large = noisy(1.0, case=case_of("rbm", "4096x11008"), flops=10.0 * 192 * 4096 * 11008)
-    assert layout.explain_largest(shown_of(large, PAPERS, why=why_of(large)), PAPER) == (
+    assert explain_largest(shown_of(large, PAPERS, why=why_of(large)), PAPER) == (
         "Densely connected RBM 4096x11008, 72.6x: 12.3x is the hardware (622 over 50.6 GFLOP/s, by data sheets). "
         "5.91x is the programs: the GPU's reached 42 % of its peak, the CPU's 7 %."
     )
-    assert layout.explain_largest(shown_of([], PAPERS, why=why_of([])), PAPER) == ""
+    assert explain_largest(shown_of([], PAPERS, why=why_of([])), PAPER) == ""
 
 
 @pytest.mark.parametrize(
@@ -154,14 +160,14 @@ def test_the_answer_has_seconds_and_the_faster_over_the_slower_from_low_to_high(
     seconds: float, ours: list[str]
 ) -> None:
     records = noisy(seconds, case=case_of("rbm", "576x1024"))
-    (table,) = layout.lay_out_answers(shown_of(records, PAPERS, why=why_of(records)), PAPER)
+    (table,) = lay_out_answers(shown_of(records, PAPERS, why=why_of(records)), PAPER)
     theirs = ["The paper's CPU", "The paper's GPU", "The paper's GPU over the paper's CPU"]
-    assert [*table.frame.index.get_level_values("label")] == [*theirs, *ours]
-    values = table.frame["576x1024"].tolist()
+    assert [line.label for line in table.lines] == [*theirs, *ours]
+    values = [line.values["576x1024"] for line in table.lines]
     assert [value.text for value in values[:3]] == ["497", "38.6", "12.9x"]
     low, high = map(float, values[4].interval.split(" to "))
     assert low < float(values[4].text.removesuffix("x")) < high
-    assert not [*layout.lay_out_answers(shown_of([], PAPERS, why=why_of([])), PAPER)]
+    assert not [*lay_out_answers(shown_of([], PAPERS, why=why_of([])), PAPER)]
 
 
 def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> None:
@@ -170,9 +176,8 @@ def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> Non
     records = noisy(0.1, case=case_of("rbm", "576x1024"))
     made, _, _, samples = frames_of(records, alone)
     shown = shown_of(records, alone, why=make_frame(make_why(made, samples, alone), "why"))
-    (table,) = layout.lay_out_answers(shown, alone[PAPER.name])
-    labels = [*table.frame.index.get_level_values("label")]
-    assert labels == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
+    (table,) = lay_out_answers(shown, alone[PAPER.name])
+    assert [line.label for line in table.lines] == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
 
 
 def test_machines_and_cost_have_a_column_a_machine() -> None:
@@ -186,6 +191,6 @@ def test_machines_and_cost_have_a_column_a_machine() -> None:
     cells = make_frame(priced, "cells")
     cells = cells.assign(cost=cells["seconds"] / 100, currency="USD")
     shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"), cells=cells)
-    assert texts_of(layout.lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
+    assert texts_of(lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
     # Of two rows the cheaper one.
-    assert texts_of(layout.lay_out_cost(shown)) == {"576x1024": ["5.21 USD", "15.6 USD", ""]}
+    assert texts_of(lay_out_cost(shown)) == {"576x1024": ["5.21 USD", "15.6 USD", ""]}

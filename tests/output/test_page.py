@@ -14,9 +14,10 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.tables import Round
 from respeed.errors import UserError
 from respeed.inputs.papers import load_paper
-from respeed.output import build_tables, load_shown, page
-from respeed.output.layout import Shown, lay_out_published
+from respeed.output import build_tables, load_results, page
 from respeed.output.page import describe_paper, make_page, make_readme, make_review, read_vega
+from respeed.output.published import lay_out_published
+from respeed.output.results import Results
 from respeed.output.table import escape_markdown, to_latex
 from respeed.shown import Asked
 from tests.browser import look
@@ -28,7 +29,7 @@ from tests.made import write_machines
 OWN = re.compile(r"(?s)(?<=<style>).*?(?=</style>)|(?<=<script)[^>]*>.*?(?=</script>)| 'sha256-[^']+'")
 
 
-def data_of(shown: Shown) -> dict[str, Any]:
+def data_of(shown: Results) -> dict[str, Any]:
     """What the page's script shows; each part of a tidy table as its rows."""
     (text,) = re.findall(r'(?s)id="data">(.*?)</script>', make_page(shown))
     data: dict[str, Any] = json.loads(text)
@@ -89,7 +90,7 @@ def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
 
 
 @pytest.mark.parametrize("make", [make_readme, make_review])
-def test_whatever_a_claim_says_is_text(make: Callable[[Shown], str]) -> None:
+def test_whatever_a_claim_says_is_text(make: Callable[[Results], str]) -> None:
     hostile = "a | b <b>*x*</b> [y](z) `{{ 6 * 7 }}` $1$"
     claim: dict[str, Any] = dict.fromkeys(("says", "published", "here", "verdict", "reason"), hostile)
     text = make(shown_of(claims=claims_frame(claim)))
@@ -100,7 +101,7 @@ def test_whatever_a_claim_says_is_text(make: Callable[[Shown], str]) -> None:
 OTHERS = {*PAPER.experiments} - {"rbm", "matmul"}
 
 
-def page_of(shown: Shown, folder: Path) -> Path:
+def page_of(shown: Results, folder: Path) -> Path:
     path = folder / "one.html"
     path.write_text(make_page(shown), "utf-8")
     return path
@@ -231,4 +232,4 @@ def test_tables_that_lack_a_machine_are_refused(tmp_path: Path, monkeypatch: pyt
     build_tables(asked)
     Path("results/records/box-00").rename("results/records/renamed")
     with pytest.raises(UserError, match="results/tables: has nothing of renamed; build the tables first: respeed"):
-        load_shown(asked)
+        load_results(asked)

@@ -7,12 +7,11 @@ import string
 import subprocess
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.output.table import Table, escape_latex, escape_markdown, to_csv, to_html, to_latex, to_markdown
+from respeed.output.table import Line, Table, escape_latex, escape_markdown, to_csv, to_html, to_latex, to_markdown
 from respeed.text import Value, printable
 from tests.derived import GPU, PAPER, every_case, seven, table_of
 
@@ -27,26 +26,24 @@ WRITTEN = {
 
 def made(lines: int, columns: int, groups: int = 1) -> Table:
     """Every value is another number."""
-    index = [(f"group {place}", "ours", f"row {row}") for place in range(groups) for row in range(lines)]
-    values = [[Value(f"{group}-{label}-{column}") for column in range(columns)] for group, _, label in index]
-    names = pd.MultiIndex.from_tuples(index, names=["group", "look", "label"])
     cases = [f"case {place}" for place in range(columns)]
-    return Table("A table", "Seconds.", pd.DataFrame(values, names, cases, dtype=object), has_cases=True)
+    index = [(f"group {place}", f"row {row}") for place in range(groups) for row in range(lines)]
+    made = [Line(group, label, {case: Value(f"{group}-{label}-{case}") for case in cases}) for group, label in index]
+    return Table("A table", "Seconds.", cases, made, has_cases=True)
 
 
 def saying(text: str) -> Table:
     """Whatever can be said is this text."""
-    index = pd.MultiIndex.from_tuples([(text, "ours", text)], names=["group", "look", "label"])
-    fields = {text: [Value(text, text)], f"{text}.": [Value(text, text, kind="verdict")]}
-    return Table(text, text, pd.DataFrame(fields, index, dtype=object), (Value(text),), text, "tab:one")
+    line = Line(text, text, {text: Value(text, text), f"{text}.": Value(text, text, kind="verdict")})
+    return Table(text, text, [text, f"{text}."], [line], [Value(text)], text, "tab:one")
 
 
 @given(*[st.integers(1, 12)] * 2, st.integers(1, 3))
 def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns: int, groups: int) -> None:
     parts = made(lines, columns, groups).parts
-    shown = [value.text for part in parts for value in part.to_numpy().ravel()]
+    shown = [value.text for part in parts for line in part.lines for value in line.values.values()]
     assert len(shown) == len(set(shown)) == lines * columns * groups
-    assert all(1 <= part.shape[1] <= (4 if columns <= 4 else 8) for part in parts)
+    assert all(1 <= len(part.columns) <= (4 if columns <= 4 else 8) for part in parts)
     # One of more than four cases is turned.
     assert parts[0].columns[0] == ("case 0" if columns <= 4 else "row 0")
 

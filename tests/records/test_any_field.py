@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from respeed.analysis.build import make_tables
 from respeed.inputs.config import load_config
-from respeed.output.layout import Shown, lay_out_published
+from respeed.output.published import lay_out_published
+from respeed.output.results import Results
 from respeed.output.table import to_html, to_markdown
 from respeed.records import read_description, read_records
 from respeed.report.context import make_context
@@ -66,7 +67,7 @@ def show() -> None:
     assert plan.seconds_left() > 0
     tables = make_tables(False, {"raina2009": RBM_ALONE}, PROFILES, {})
     tables.write(Path("tables"))
-    shown = Shown(tables.papers, ["box"], False, tables.frames)
+    shown = Results(tables.papers, ["box"], False, tables.frames)
     for write in (to_markdown, to_html):
         assert write(lay_out_published(shown, RBM_ALONE, RBM))
     json.dumps(make_context(shown), allow_nan=False)

@@ -8,7 +8,7 @@ import pytest
 
 from respeed import output
 from respeed.inputs.machines import Notes, Price
-from respeed.output import build_tables, load_shown
+from respeed.output import build_tables, load_results
 from respeed.report.context import make_context
 from respeed.shown import Asked
 from tests.made import make_lines, write_lines, write_machines
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def context_of(machine: str | None = None, show: Sequence[str] = ()) -> dict[str, Any]:
     shown: dict[str, Any] = {"smoke": False, "machine": machine, "papers": ["raina2009"], "show": show}
     build_tables(Asked(**shown))
-    return make_context(load_shown(Asked(**shown)))
+    return make_context(load_results(Asked(**shown)))
 
 
 def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is(
@@ -44,9 +44,9 @@ def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() 
     assert ("On box-07" in (text := json.dumps(context)), "box-08" in text) == (True, False)
     assert {figure["path"][-18:] for figure in context["papers"][0]["sections"][0]["figures"]} == {"box-07-speedup.svg"}
     (machines,) = context_of("box-07", ["this", "box-03"])["machines"]
-    ((_, ((_, label, values), _)),) = machines["parts"][0]["groups"]
-    assert (machines["parts"][0]["columns"], label) == (["box-07", "box-03"], "576x1024")
-    assert [value["text"] for value in values] == ["0.500x", "fastest"]
+    line, _ = machines["lines"]
+    assert (machines["columns"], line["label"]) == (["box-07", "box-03"], "576x1024")
+    assert [line["values"][name]["text"] for name in machines["columns"]] == ["0.500x", "fastest"]
 
 
 def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:

@@ -36,8 +36,9 @@ from respeed.measure.timing import utc_now
 from respeed.model import Paper
 from respeed.outcome import announce, say_limits, say_what_came_out
 from respeed.output import read_tables
-from respeed.output.layout import Shown, lay_out_published
 from respeed.output.page import make_text
+from respeed.output.published import lay_out_published
+from respeed.output.results import Results
 from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_imports, read_records, recorded_machines
@@ -121,9 +122,9 @@ def _show_first_table(run: Run, rounds: int) -> None:
     """Print the run's first table as it is after so many rounds."""
     first = next(wanted for wanted in run.work.wanted if wanted.is_first).cells[0]
     tables = read_tables(run.smoke, [run.machine], [first.paper])
-    shown = Shown(tables.papers, [run.machine], run.smoke, tables.frames)
+    results = Results(tables.papers, [run.machine], run.smoke, tables.frames)
     paper = tables.papers[first.paper]
-    table = lay_out_published(shown, paper, paper.experiments[first.experiment])
+    table = lay_out_published(results, paper, paper.experiments[first.experiment])
     stamp = f"Preliminary, after {counted(rounds, 'round')} of {run.config.preset.rounds}"
     print(to_markdown(table, stamp), file=sys.stderr)
 

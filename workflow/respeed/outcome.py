@@ -21,8 +21,8 @@ from respeed.inputs.config import unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
 from respeed.machine import describe_machine
-from respeed.output import load_shown
-from respeed.output.layout import find
+from respeed.output import load_results
+from respeed.output.finding import find
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, judge, read_plan
 from respeed.schedule.rows import say_renamed
@@ -133,8 +133,8 @@ def _find(run: Run) -> str | None:
     if run.smoke:
         return None
     with contextlib.suppress(UserError):  # a table that somebody has deleted
-        shown = load_shown(Asked(run.smoke, run.machine, run.config.papers, run.show))
-        return find(shown, next(iter(shown.papers.values())), run.machine)
+        results = load_results(Asked(run.smoke, run.machine, run.config.papers, run.show))
+        return find(results, next(iter(results.papers.values())), run.machine)
     return None
 
 

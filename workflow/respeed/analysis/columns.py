@@ -2,12 +2,11 @@
 
 import itertools
 import unicodedata
-from collections import namedtuple
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 
@@ -50,13 +49,6 @@ def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     values = columns.to_numpy(dtype=object, copy=True)
     values[columns.isna().to_numpy()] = None
     return itertools.starmap(row_type, values)
-
-
-def any_rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Yield each row as a named tuple, with the columns' names; a missing number is None, not NaN."""
-    values = frame.to_numpy(dtype=object, copy=True)
-    values[frame.isna().to_numpy()] = None
-    return itertools.starmap(namedtuple("Row", frame.columns), values)
 
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:

@@ -6,37 +6,39 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from respeed.analysis.tables import Cell
 from respeed.figures.charts import chart_table, draw_chart
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import color_packages, save_figure
-from respeed.output import load_shown
-from respeed.output.layout import Shown, answered_claims
+from respeed.output import load_results
+from respeed.output.claims import answered_claims
+from respeed.output.results import Results
 from respeed.paths import results_folder
 from respeed.shown import Asked
 
 
-def build_figures(asked: Asked) -> None:
+def build_figures(choice: Asked) -> None:
     """Draw every figure into results/figures, each as .svg, .pdf and .png; remove those of other machines and papers.
 
     The files are <paper>/claims, and <paper>/<experiment>/<machine>-speedup for the machines that are shown.
     """
-    folder = results_folder(asked.smoke) / "figures"
+    folder = results_folder(choice.smoke) / "figures"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for path, figure in _figures(load_shown(asked)):
+    for path, figure in _figures(load_results(choice)):
         save_figure(figure, folder / path)
 
 
-def _figures(results: Shown) -> Iterator[tuple[Path, Figure]]:
+def _figures(results: Results) -> Iterator[tuple[Path, Figure]]:
     """Yield the path and the drawing of each figure."""
-    stamp, cells = results.stamp, results.table("cells")
-    colors = color_packages(cells)
+    colors = color_packages(results.rows(Cell))
     for paper in results.papers.values():
-        if len(claims := answered_claims(results, paper)):
+        claims = answered_claims(results, paper)
+        if claims:
             yield Path(paper.name, "claims"), draw_forest(results, paper, claims)
         for name in results.machines:
             for experiment in paper.experiments.values():
-                if not results.has_figure(paper, experiment, name):
-                    continue
-                chart = chart_table(results, paper, experiment, name, colors)
-                yield Path(paper.name, experiment.name, f"{name}-speedup"), draw_chart(chart, stamp)
+                if results.has_figure(paper, experiment, name):
+                    chart = chart_table(results, paper, experiment, name, colors)
+                    path = Path(paper.name, experiment.name, f"{name}-speedup")
+                    yield path, draw_chart(chart, results.stamp)

@@ -1,18 +1,21 @@
 """The forest plot of a paper's claims: in each line our number with its interval, the paper's, and the verdict."""
 
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-import pandas as pd
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory
 
 from respeed.analysis.claims import ANOTHER_SHAPE, LARGER, NOT_FAIR, REPRODUCED, SMALLER, WEAKLY
-from respeed.analysis.columns import rows_of
 from respeed.analysis.tables import ClaimRow
 from respeed.figures.style import INK, LINE, QUIET, UNSURE, fold, make_look, mark_ticks, new_figure
 from respeed.model import Paper
-from respeed.output.layout import Shown, name_claim
+from respeed.output.claims import name_claim
+from respeed.output.results import Results
 from respeed.text import NO_INTERVAL, NOTHING, format_number, format_span
 
 # The colours of verdicts, as in report/table.typ; all others are grey.
@@ -40,25 +43,31 @@ NOTE = "Dot and bar: here, with the interval by which the verdict is made. Strok
 DOUBT_NOTE = "*: in doubt; the page of claims case by case says why."
 
 
-def draw_forest(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Figure:
+def draw_forest(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Figure:
     """Draw the rows of claims.csv in `claims`, under the name of each machine: a line for each number and verdict."""
-    figure, axes = new_figure("", f"{NOTE} {DOUBT_NOTE}" if (claims["doubt"] != "").any() else NOTE, shown.stamp)
+    note = NOTE
+    if any(row.doubt for row in claims):
+        note = f"{NOTE} {DOUBT_NOTE}"
+    figure, axes = new_figure("", note, results.stamp)
     figure.set_layout_engine("none")
-    heads = {CLAIM: "claim", OURS: "here, low to high", THEIRS_END: "paper", VERDICT: "verdict"}
-    for place, text in heads.items():
-        _write(axes, place, -0.5, text, color=QUIET, ha="right" if place == THEIRS_END else "left")
-    lines, machine = 0.0, ""
-    for row in rows_of(claims, ClaimRow):
-        if row.machine != machine:
-            lines += BETWEEN * bool(machine)
-            machine, name = row.machine, fold(shown.describe(row.machine), WIDE)
-            height = 1 + name.count("\n")
-            _write(axes, CLAIM, lines + height / 2, name, weight="bold", bbox=BEHIND)
-            lines += height
-        lines += _draw_row(axes, lines, row, name_claim(paper, row))
-    numbers = claims[["published_low", "published_high", "speedup", "speedup_low", "speedup_high"]].to_numpy(float)
+    for x, text in {CLAIM: "claim", OURS: "here, low to high", VERDICT: "verdict"}.items():
+        _write(axes, x, -0.5, text, color=QUIET)
+    _write(axes, THEIRS_END, -0.5, "paper", color=QUIET, ha="right")
+    lines = 0.0
+    for machine, rows in groupby(claims, attrgetter("machine")):
+        if lines:
+            lines += BETWEEN
+        name = fold(results.describe(machine), WIDE)
+        height = 1 + name.count("\n")
+        _write(axes, CLAIM, lines + height / 2, name, weight="bold", bbox=BEHIND)
+        lines += height
+        for row in rows:
+            lines += _draw_row(axes, lines, row, name_claim(paper, row))
+    numbers = []
+    for row in claims:
+        numbers += [row.published_low, row.published_high, row.speedup, row.speedup_low, row.speedup_high]
     axes.set(xscale="log", ylim=(lines, 0), yticks=[])
-    mark_ticks(axes.xaxis, numbers[numbers > 0])
+    mark_ticks(axes.xaxis, np.array([number for number in numbers if number]))
     below = BELOW + LINE * (1 + figure.get_supxlabel().count("\n"))
     figure.set_figheight(ABOVE + LINE * lines + below)
     share = 1 / figure.get_figheight()
@@ -69,29 +78,39 @@ def draw_forest(shown: Shown, paper: Paper, claims: pd.DataFrame) -> Figure:
 def _draw_row(axes: Axes, top: float, row: ClaimRow, name: str) -> float:
     """Draw a row of claims.csv below `top`, and return its height in lines of text."""
     label = fold(name, WIDE)
+    x = CASE if row.case else CLAIM
     # A long label has lines of its own, over the lines of the grid.
-    above = 1 + label.count("\n") if not row.speedup or len(label) > NARROW else 0
-    height = above + bool(row.speedup)
-    middle, color = top + height - 0.5, VERDICTS.get(row.verdict, QUIET)
-    weight = "normal" if row.case else "bold"
-    _write(axes, VERDICT, middle, row.verdict + "*" * bool(row.doubt), color=color, weight=weight)
-    _write(axes, CASE if row.case else CLAIM, top + above / 2 if above else middle, label, bbox=BEHIND)
-    if not row.speedup:
-        return height
-    interval = (
-        f"({format_span([row.speedup_low, row.speedup_high])})" if row.speedup_low and row.speedup_high else NO_INTERVAL
-    )
-    _write(axes, OURS, middle, f"{format_number(row.speedup)} {interval}", color=color)
-    _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
-    ends = [row.speedup_low or row.speedup, row.speedup_high or row.speedup]
-    axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
-    axes.plot(row.speedup, middle, **make_look(color, "o", size=4.0) | ({} if row.speedup_low else UNSURE))
-    if row.published_low:
+    above = 0
+    if not row.speedup or len(label) > NARROW:
+        above = 1 + label.count("\n")
+    height = above + 1 if row.speedup else above
+    middle = top + height - 0.5
+    color = VERDICTS.get(row.verdict, QUIET)
+    verdict = f"{row.verdict}*" if row.doubt else row.verdict
+    _write(axes, VERDICT, middle, verdict, color=color, weight="normal" if row.case else "bold")
+    _write(axes, x, top + above / 2 if above else middle, label, bbox=BEHIND)
+    if row.speedup:
+        _draw_number(axes, middle, row, row.speedup, color)
+    if row.speedup and row.published_low:
         axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6)
     return height
 
 
-def _write(axes: Axes, place: float, line: float, text: str, **look: Any) -> None:
+def _draw_number(axes: Axes, middle: float, row: ClaimRow, speedup: float, color: str) -> None:
+    """Draw our number with its interval, and write it and the paper's."""
+    interval = NO_INTERVAL
+    look = make_look(color, "o", size=4.0) | UNSURE
+    if row.speedup_low and row.speedup_high:
+        ends = [row.speedup_low, row.speedup_high]
+        interval = f"({format_span(ends)})"
+        look = make_look(color, "o", size=4.0)
+        axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
+    _write(axes, OURS, middle, f"{format_number(speedup)} {interval}", color=color)
+    _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
+    axes.plot(speedup, middle, **look)
+
+
+def _write(axes: Axes, x: float, line: float, text: str, **look: Any) -> None:
     """Write a text at a share of the figure's width, and at a line of the axis."""
     transform = blended_transform_factory(axes.figure.transFigure, axes.transData)
-    axes.text(place, line, text, va="center", transform=transform, **look)
+    axes.text(x, line, text, va="center", transform=transform, **look)

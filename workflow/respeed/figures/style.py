@@ -3,7 +3,7 @@
 import io
 import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import matplotlib
 matplotlib.use("Agg")
 
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -22,18 +21,26 @@ from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from respeed.analysis.cells import PAPER
+from respeed.analysis.tables import Cell
 from respeed.paths import replacing
 
 # A Times that comes with matplotlib. The report sets figures in its own face, whose width differs by a few per cent; a
 # browser without that face takes the next one, which is as narrow.
-FACE, FALLBACK = "STIXGeneral", "DejaVu Sans"
+FACE = "STIXGeneral"
+FALLBACK = "DejaVu Sans"
 FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
-WIDTH, HEIGHT, LINE = 170 / 25.4, 2.25, 0.155
+WIDTH = 170 / 25.4
+HEIGHT = 2.25
+LINE = 0.155
 # Letters in a line of the note, the title, the key, and the title of the vertical axis.
-NOTE_LETTERS, TITLE_LETTERS, LABEL_LETTERS, UPRIGHT_LETTERS = 118, 52, 42, 30
-INK, QUIET, THEIRS = "#1b2838", "#5c6773", "#6e6e6e"
+NOTE_LETTERS = 118
+TITLE_LETTERS = 52
+LABEL_LETTERS = 42
+UPRIGHT_LETTERS = 30
+INK = "#1b2838"
+QUIET = "#5c6773"
+THEIRS = "#6e6e6e"
 STAMP_TEXT = "no measurement"
 # For packages, in their order; the lightness differs too, for a grey print: 46, 71, 58, 31, 78 and 20 of 100.
 # Source: three of Okabe and Ito, Color universal design (2008), three of Paul Tol, Colour schemes (2021).
@@ -73,18 +80,18 @@ def make_look(color: str, marker: str = "", line: str = "-", size: float = 4.5) 
     return {"color": color, "marker": marker, "linestyle": line, "markersize": size}
 
 
-def color_packages(cells: pd.DataFrame) -> dict[tuple[str, bool], str]:
+def color_packages(cells: Iterable[Cell]) -> Colors:
     """Return colours that are the same in all figures: for each package, one on the CPU and one on accelerators."""
-    packages = dict.fromkeys([*FIRST_PACKAGES, *zip(cells["package"], cells["is_cpu"], strict=True)])
-    return {package: COLORS[place % len(COLORS)] for place, package in enumerate(packages)}
+    present = [(cell.package, cell.is_cpu) for cell in cells]
+    packages = dict.fromkeys([*FIRST_PACKAGES, *present])
+    return {package: COLORS[number % len(COLORS)] for number, package in enumerate(packages)}
 
 
-def look_of(row: Any, colors: Colors, marker: str = "") -> Look:
-    """Return a row's look: one core is small and broken, the paper grey, its accelerators have dash-dotted lines."""
-    is_one, is_theirs = row.architecture == ONE_CORE, row.machine == PAPER
-    color = THEIRS if is_theirs else colors[row.package, row.is_cpu]
-    line = "--" if is_one else "-." if is_theirs and not row.is_cpu else "-"
-    return make_look(color, marker, line, size=3.2 if is_one else 5.0)
+def look_of(color: str, *, is_one_core: bool, line: str = "-") -> Look:
+    """Return the look of a row of a chart, whose marker differs from row to row: one core is small and broken."""
+    if is_one_core:
+        return make_look(color, line="--", size=3.2)
+    return make_look(color, line=line, size=5.0)
 
 
 def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
@@ -115,18 +122,21 @@ def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
         figure.legend(loc="outside right upper")
     lines = sum(len(text.splitlines()) for text in (*labels, figure.get_supxlabel()))
     # The axes keep their height, however many lines stand above and below them.
-    names = "\n" * max((tick.get_text().count("\n") for tick in axes.get_xticklabels()), default=0)
-    around = sum(text.count("\n") for text in (figure.get_suptitle(), figure.get_supxlabel(), names))
+    names = max((tick.get_text().count("\n") for tick in axes.get_xticklabels()), default=0)
+    around = names + figure.get_suptitle().count("\n") + figure.get_supxlabel().count("\n")
     figure.set_figheight(max(HEIGHT + 1.3 * LINE * around, LINE * lines + 1.0))
     return figure
 
 
 def mark_ticks(axis: Axis, numbers: NDArray[np.float64]) -> None:
     """Let a logarithmic axis begin and end at ticks, such as 1, 2, 5 and 10, with all `numbers` between the two."""
-    low, high = numbers.min(), numbers.max()
-    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high) + 2)
-    rounded = np.outer(decades, (1, 2, 5) if high < 1000 * low else (1,)).ravel()
-    first, last = rounded[rounded <= low][-1], rounded[(rounded >= high) & (rounded > low)][0]
+    low = numbers.min()
+    high = numbers.max()
+    exponents = np.arange(np.floor(np.log10(low)), np.log10(high) + 2)
+    digits = (1, 2, 5) if high < 1000 * low else (1,)
+    rounded = np.outer(10.0**exponents, digits).ravel()
+    first = rounded[rounded <= low][-1]
+    last = rounded[(rounded >= high) & (rounded > low)][0]
     ticks = rounded[(first <= rounded) & (rounded <= last)]
     axis.set_ticks(ticks, [f"{tick:,.12g}" for tick in ticks])
     axis.set_minor_locator(NullLocator())
@@ -146,13 +156,14 @@ def save_figure(figure: Figure, path: Path) -> None:
     letters = set(get_font(findfont(FontProperties(family=FACE))).get_charmap())
     is_plain = all(letters.issuperset(map(ord, text.replace("\n", ""))) for text in texts)
     for ending, dateless in DATELESS.items():
-        made = io.BytesIO()
+        buffer = io.BytesIO()
         with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(made, format=ending, metadata=dateless, dpi=PNG_DPI)
+            figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
         figure.set_layout_engine("none")  # all files have the layout of the first
-        content = made.getvalue()
+        content = buffer.getvalue()
         if ending == "svg":
-            content = content.replace(f"'{FACE}'".encode(), ", ".join(f"'{face}'" for face in FACES).encode())
+            faces = ", ".join(f"'{face}'" for face in FACES)
+            content = content.replace(f"'{FACE}'".encode(), faces.encode())
         with replacing(path.with_name(f"{path.name}.{ending}")) as file:
             file.write(content)

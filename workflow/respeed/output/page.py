@@ -23,19 +23,11 @@ from respeed.analysis.rounds import CELL
 from respeed.analysis.tables import TABLES, Cell, ClaimRow
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
-from respeed.model import Paper
-from respeed.output.layout import (
-    Shown,
-    front,
-    lay_out_cost,
-    lay_out_machine,
-    lay_out_machines,
-    lay_out_protocol,
-    lay_out_published,
-    say_time,
-    section,
-    with_package,
-)
+from respeed.model import Experiment, Paper
+from respeed.output.layout import front, section
+from respeed.output.machines import lay_out_cost, lay_out_machine, lay_out_machines, lay_out_protocol, say_time
+from respeed.output.published import lay_out_published, with_package
+from respeed.output.results import Results
 from respeed.output.table import escape_markdown, templates, to_html, to_markdown
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
@@ -53,62 +45,78 @@ ROUND_FIELDS = [
 WIDEST = 100
 
 
-def make_readme(shown: Shown) -> str:
+def make_readme(results: Results) -> str:
     """Return the README of the results: for each paper its findings, claims, figures, and links to its tables."""
-    papers = [(front(shown, paper, to_markdown), paper) for paper in shown.papers.values()]
+    papers = [(front(results, paper, to_markdown), paper) for paper in results.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
-    return page.render(papers=papers, machines=shown.machines, stamp=shown.stamp)
+    return page.render(papers=papers, stamp=results.stamp)
 
 
-def make_review(shown: Shown) -> str:
+def make_review(results: Results) -> str:
     """Return the page for reviewers of an artifact.
 
     The page has claims and results, machines and versions, steps with their times, cells that were not measured and
     why, and deviations from the papers' protocols.
     """
-    papers, rounds = [], shown.table("rounds")
-    for paper in shown.papers.values():
-        took = {str(name): say_time(mine) for name, mine in rounds[rounds["paper"] == paper.name].groupby("experiment")}
-        untimed = [cell for cell in rows_of(shown.table("cells", paper=paper.name), Cell) if not cell.seconds]
-        papers.append((front(shown, paper, to_markdown) | {"took": took, "untimed": untimed}, paper))
-    machines = [to_markdown(lay_out_machine(shown, name)) for name in shown.machines]
-    facts = {"version": version("respeed"), "commits": sorted(rounds["commit"].unique()), "took": say_time(rounds)}
-    page = templates(escape_markdown).get_template("review.jinja")
-    return page.render(papers=papers, machines=machines, stamp=shown.stamp, smoke=shown.smoke, **facts)
+    papers = []
+    rounds = results.table("rounds")
+    for paper in results.papers.values():
+        of_paper = rounds[rounds["paper"] == paper.name]
+        durations = {name: say_time(group) for name, group in of_paper.groupby("experiment")}
+        cells = results.rows(Cell, paper=paper.name)
+        untimed = [cell for cell in cells if not cell.seconds]
+        facts = front(results, paper, to_markdown) | {"took": durations, "untimed": untimed}
+        papers.append((facts, paper))
+    return (
+        templates(escape_markdown)
+        .get_template("review.jinja")
+        .render(
+            papers=papers,
+            machines=[to_markdown(lay_out_machine(results, name)) for name in results.machines],
+            stamp=results.stamp,
+            smoke=results.smoke,
+            version=version("respeed"),
+            commits=sorted(rounds["commit"].unique()),
+            took=say_time(rounds),
+        )
+    )
 
 
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables in Markdown, made from the paper's files alone, to proofread these files."""
-    shown = Shown({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
-    published = {name: say_published(state_claim(one, paper)) for name, one in paper.claims.items()}
-    laid_out = (lay_out_published(shown, paper, one) for one in paper.experiments.values())
-    tables = [to_markdown(table) for table in laid_out if len(table.frame)]
+    results = Results({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
+    published = {}
+    for name, claim in paper.claims.items():
+        published[name] = say_published(state_claim(claim, paper))
+    tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
+    texts = [to_markdown(table) for table in tables if table.lines]
     page = templates(escape_markdown).get_template("paper.jinja")
-    return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
+    return page.render(paper=paper, reference=reference(paper), published=published, tables=texts)
 
 
-def make_page(shown: Shown) -> str:
+def make_page(results: Results) -> str:
     """Return the page for browsers: findings, and tables in the paper's shape; its script adds claims and charts.
 
     The page's policy names the checksums of its scripts, so that a browser runs no other script and loads nothing.
     """
-    fronts = [front(shown, paper, to_html) for paper in shown.papers.values()]
-    sections = [
-        section(shown, paper, experiment, to_html) | {"table": f"{paper.name}/{experiment.name}"}
-        for paper in shown.papers.values()
-        for experiment in paper.experiments.values()
-    ]
-    others = [lay_out_machines(shown), lay_out_cost(shown), *(lay_out_machine(shown, name) for name in shown.machines)]
-    others += map(lay_out_protocol, shown.papers.values())
+    sections = []
+    for paper in results.papers.values():
+        for experiment in paper.experiments.values():
+            part = section(results, paper, experiment, to_html)
+            if part["tables"]:
+                sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
+    tables = [lay_out_machines(results), lay_out_cost(results)]
+    tables += [lay_out_machine(results, name) for name in results.machines]
+    tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
     checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     page = templates(escape).get_template("page.jinja")
     return page.render(
-        papers=fronts,
-        sections=[part for part in sections if part["tables"]],
-        others=[(table.title, to_html(table)) for table in others if len(table.frame)],
-        stamp=shown.stamp,
-        data=make_data(shown),
+        papers=[front(results, paper, to_html) for paper in results.papers.values()],
+        sections=sections,
+        others=[(table.title, to_html(table)) for table in tables if table.lines],
+        stamp=results.stamp,
+        data=make_data(results),
         scripts=scripts,
         checksums=checksums,
     )
@@ -131,42 +139,46 @@ def read_vega() -> list[str]:
         ) from None
 
 
-def make_data(shown: Shown) -> dict[str, Any]:
+def make_data(results: Results) -> dict[str, Any]:
     """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables.
 
     `rounds` names its cell by the place of the cell in `cells`.
     """
-    cells = shown.table("cells").reset_index(drop=True)
-    rounds = shown.table("rounds")
-    claims = shown.table("claims")
+    cells = results.table("cells").reset_index(drop=True)
+    rounds = results.table("rounds")
+    claims = results.table("claims")
     counts = rounds.groupby(CELL).size().to_dict()
     commands = []
     for cell in rows_of(cells, Cell):
-        experiment = shown.papers[cell.paper].experiments[cell.experiment]
-        commands.append(measure_command(cell, experiment, counts.get(cell.key) or cell.rounds, smoke=shown.smoke))
+        experiment = results.papers[cell.paper].experiments[cell.experiment]
+        number = counts.get(cell.key) or cell.rounds
+        commands.append(measure_command(cell, experiment, number, smoke=results.smoke))
     cells["command"] = commands
     rounds = cells[CELL].assign(cell=cells.index).merge(rounds, on=CELL)
-    claims["experiment"] = [
-        shown.papers[claim.paper].claims[claim.claim].experiment for claim in rows_of(claims, ClaimRow)
-    ]
+    tested = results.rows(ClaimRow)
+    claims["experiment"] = [results.papers[claim.paper].claims[claim.claim].experiment for claim in tested]
+    tables = []
+    for paper in results.papers.values():
+        tables += [_describe_table(paper, experiment) for experiment in paper.experiments.values()]
     return {
-        "smoke": shown.smoke,
-        "machines": [[name, shown.describe(name)] for name in shown.machines],
-        "papers": [_describe_rows(paper) for paper in shown.papers.values()],
-        "tables": [
-            {
-                "paper": paper.name,
-                "experiment": experiment.name,
-                "title": experiment.title,
-                "cases": list(experiment.column_words().items()),
-                "algorithms": [[program.name, program.label] for program in experiment.algorithms.values()],
-            }
-            for paper in shown.papers.values()
-            for experiment in paper.experiments.values()
-        ],
+        "smoke": results.smoke,
+        "machines": [[name, results.describe(name)] for name in results.machines],
+        "papers": [_describe_rows(paper) for paper in results.papers.values()],
+        "tables": tables,
         "cells": _for_json(cells[[*CELL, *CELL_FIELDS]]),
         "rounds": _for_json(rounds[ROUND_FIELDS]),
         "claims": _for_json(claims),
+    }
+
+
+def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
+    """Return a table's title, its cases with their headings, and its algorithms with their labels."""
+    return {
+        "paper": paper.name,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "cases": list(experiment.column_words().items()),
+        "algorithms": [[program.name, program.label] for program in experiment.algorithms.values()],
     }
 
 

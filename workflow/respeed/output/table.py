@@ -4,10 +4,11 @@ All texts of a table are escaped for the format, since labels come from other pe
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
+from numpy.typing import NDArray
 
 from respeed.analysis.columns import write_csv
 from respeed.text import Value, printable
 
-# The key of a line of a table: the heading above it, its look (for a style: theirs, ours, speedup), and its label.
-LINE = ["group", "look", "label"]
 # More cases than this are hard to read side by side.
 AT_MOST = 4
 # A table that is turned has short labels, and so more columns.
@@ -39,13 +39,37 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of a table.
+
+    Attributes
+    ----------
+    group, label : the heading that the line shares with its neighbours, and its own name
+    values : a value for each column, by its heading; a field without a value is empty
+    look : ours, theirs, or in a table of claims, claim or case
+    is_ratio : whether the numbers are speedups
+    """
+
+    group: str
+    label: str
+    values: dict[str, Value]
+    look: str = "ours"
+    is_ratio: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether no field has a text."""
+        return not any(value.text for value in self.values.values())
+
+
+@dataclass(frozen=True)
 class Table:
     """A table under its title.
 
     Attributes
     ----------
     title, caption : the title, and an explanation of the numbers
-    frame : a Value for each line and column; the index is LINE
+    columns, lines : the headings of the columns, and the lines
     notes : sentences below the table; a note on single fields has the same mark as these fields
     head : the heading of the column of labels
     label : the table's label in LaTeX
@@ -54,8 +78,9 @@ class Table:
 
     title: str
     caption: str
-    frame: pd.DataFrame
-    notes: tuple[Value, ...] = ()
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    notes: Sequence[Value] = ()
     head: str = ""
     label: str = ""
     has_cases: bool = False
@@ -63,54 +88,49 @@ class Table:
     @property
     def is_numeric(self) -> bool:
         """Return whether all fields of the table are numbers."""
-        return all(value.kind == "number" for value in self.frame.to_numpy().ravel())
+        values = chain.from_iterable(line.values.values() for line in self.lines)
+        return all(value.kind == "number" for value in values)
+
+    def fields(self, line: Line) -> list[Value]:
+        """Return the values of a line in the order of the columns."""
+        return [line.values.get(column, Value()) for column in self.columns]
 
     @property
-    def parts(self) -> list[pd.DataFrame]:
-        """Return the frame, cut into parts that fit the width of a page.
+    def groups(self) -> list[tuple[str, list[Line]]]:
+        """Return each heading with the lines below it."""
+        return [(heading, list(lines)) for heading, lines in groupby(self.lines, attrgetter("group"))]
+
+    @property
+    def parts(self) -> list["Table"]:
+        """Return the table, cut into parts that fit the width of a page.
 
         With more than AT_MOST cases, each group of lines becomes a table of its own, transposed: a line for each case,
         a column for each label. Such a table is cut into as few parts of at most MOST_TURNED columns as possible.
         """
-        if not self.has_cases or self.frame.shape[1] <= AT_MOST:
-            return [self.frame]
-        groups = [_turn(group) for _, group in self.frame.groupby(level="group", sort=False)]
-        cuts = [
-            group.iloc[:, columns]
-            for group in groups
-            for columns in np.array_split(np.arange(group.shape[1]), -(-group.shape[1] // MOST_TURNED))
-        ]
-        # A case without a field in any of the columns gets no line there.
-        return [cut[cut.map(lambda value: value.text != "").any(axis=1)] for cut in cuts]
+        if not self.has_cases or len(self.columns) <= AT_MOST:
+            return [self]
+        parts = []
+        for _, lines in self.groups:
+            count = -(-len(lines) // MOST_TURNED)
+            parts += [self._turn(lines, numbers) for numbers in np.array_split(range(len(lines)), count)]
+        return parts
+
+    def _turn(self, lines: list[Line], numbers: NDArray[np.int64]) -> "Table":
+        """Return the lines of these numbers, of one group, transposed."""
+        chosen = {lines[number].label: lines[number].values for number in numbers}
+        turned = []
+        for case in self.columns:
+            values = {label: values.get(case, Value()) for label, values in chosen.items()}
+            line = replace(lines[0], label=case, values=values)
+            # A case without a field in any of the columns gets no line.
+            if not line.is_empty:
+                turned.append(line)
+        return replace(self, columns=list(chosen), lines=turned)
 
 
-def spread(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame of a Table from `rows`, in their order; each row has LINE, a `key`, a `column` and a `value`.
-
-    The key tells lines apart whose labels are the same. Fields for which there is no row are empty.
-    """
-    frame = rows.set_index([*LINE, "key", "column"])["value"].unstack(sort=False).reindex(columns=list(columns))
-    return frame.droplevel("key").map(lambda value: value if isinstance(value, Value) else Value())
-
-
-def with_fields(lines: pd.DataFrame, fields: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
-    """Return the frame of a Table from `lines`, which have the columns LINE, and the `fields` of each column."""
-    return pd.DataFrame(dict(fields), pd.MultiIndex.from_frame(lines[LINE]), dtype=object)
-
-
-def _turn(group: pd.DataFrame) -> pd.DataFrame:
-    lines = [(*group.index[0][:2], case) for case in group]
-    index = pd.MultiIndex.from_tuples(lines, names=LINE)
-    return group.set_axis(group.index.get_level_values("label")).T.set_axis(index)
-
-
-def groups_of(frame: pd.DataFrame) -> list[tuple[str, list[tuple[str, str, list[Value]]]]]:
-    """Return each heading with its lines; a line is its look ("ours", "theirs", ...), its label and its values."""
-    lines = zip(frame.index, frame.to_numpy(dtype=object).tolist(), strict=True)
-    return [
-        (heading, [(look, label, values) for (_, look, label), values in mine])
-        for heading, mine in groupby(lines, key=lambda line: line[0][0])
-    ]
+def capitalized(text: str) -> str:
+    """Return the text with a capital letter at its beginning, and the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def to_csv(table: Table, path: Path) -> None:
@@ -118,42 +138,49 @@ def to_csv(table: Table, path: Path) -> None:
 
     A field is a number with its interval, or if there is no number, the note with the reason.
     """
-    why = {note.mark: note.text for note in table.notes if note.mark}
-    texts = table.frame.map(lambda value: why.get(value.mark) or f"{value.text} {value.interval}".strip())
-    lines = [[group, label, *fields] for (group, _, label), fields in zip(texts.index, texts.to_numpy(), strict=True)]
-    write_csv(pd.DataFrame(lines, columns=["group", "label", *texts]), path, mark="\ufeff")
-
-
-def _lines_of(frame: pd.DataFrame) -> Iterator[tuple[str, list[Value]]]:
-    """Yield each heading with an empty list, and after it the label and the values of each of its lines."""
-    for heading, lines in groups_of(frame):
-        if heading:
-            yield heading, []
-        yield from ((label, values) for _, label, values in lines)
+    reasons = {note.mark: note.text for note in table.notes if note.mark}
+    rows = []
+    for line in table.lines:
+        fields = []
+        for value in table.fields(line):
+            number = f"{value.text} {value.interval}".strip()
+            fields.append(reasons.get(value.mark) or number)
+        rows.append([line.group, line.label, *fields])
+    write_csv(pd.DataFrame(rows, columns=["group", "label", *table.columns]), path, mark="\ufeff")
 
 
 def to_markdown(table: Table, stamp: str = "") -> str:
     """Return the table as GitHub's Markdown, with its notes below and a `stamp` above."""
-    title = f"**{escape_markdown(table.title)}**: {escape_markdown(table.caption)}".removesuffix(": ")
-    notes = [f"{_markdown_mark(note.mark)} {escape_markdown(note.text)}".strip() for note in table.notes]
-    parts = [_pipes(part, table) for part in table.parts if len(part)]
-    return "\n\n".join([*[f"**{escape_markdown(stamp)}**"] * bool(stamp), title, *parts, *notes]) + "\n"
+    texts = []
+    if stamp:
+        texts.append(f"**{escape_markdown(stamp)}**")
+    title = f"**{escape_markdown(table.title)}**"
+    texts.append(f"{title}: {escape_markdown(table.caption)}" if table.caption else title)
+    texts += [_pipes(part) for part in table.parts if part.lines]
+    texts += [f"{_markdown_mark(note.mark)} {escape_markdown(note.text)}".strip() for note in table.notes]
+    return "\n\n".join(texts) + "\n"
 
 
-def _pipes(part: pd.DataFrame, table: Table) -> str:
-    width = part.shape[1]
-    rows = [[escape_markdown(name) for name in (table.head, *part)]]
-    rows.append([":---", *["---:" if table.is_numeric else ":---"] * width])
-    for label, values in _lines_of(part):
-        shown = escape_markdown(label)
-        rows.append([shown, *map(_markdown_value, values)] if values else [f"**{shown}**", *[""] * width])
+def _pipes(part: Table) -> str:
+    width = len(part.columns)
+    names = [escape_markdown(name) for name in (part.head, *part.columns)]
+    rows = [names, [":---", *["---:" if part.is_numeric else ":---"] * width]]
+    for heading, lines in part.groups:
+        if heading:
+            rows.append([f"**{escape_markdown(heading)}**", *[""] * width])
+        for line in lines:
+            fields = map(_markdown_value, part.fields(line))
+            rows.append([escape_markdown(line.label), *fields])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _markdown_value(value: Value) -> str:
-    text, small = escape_markdown(value.text), escape_markdown(value.interval)
-    text = f"**{text}**" if value.kind == "verdict" else text
-    return f"{text}{f' <sub>{small}</sub>' if small else ''}{_markdown_mark(value.mark)}"
+    text = escape_markdown(value.text)
+    if value.kind == "verdict":
+        text = f"**{text}**"
+    if value.interval:
+        text += f" <sub>{escape_markdown(value.interval)}</sub>"
+    return text + _markdown_mark(value.mark)
 
 
 def _markdown_mark(mark: str) -> str:
@@ -165,7 +192,7 @@ def escape_markdown(text: str) -> str:
 
     A dollar sign gets a <span>, since GitHub reads it as mathematics even after a backslash.
     """
-    return _SPECIAL.sub(lambda found: f"\\{found[0]}", printable(text)).replace("$", "<span>$</span>")
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text)).replace("$", "<span>$</span>")
 
 
 def to_latex(table: Table, stamp: str = "") -> str:
@@ -173,34 +200,47 @@ def to_latex(table: Table, stamp: str = "") -> str:
 
     The notes are in the last float.
     """
-    above = rf"\textbf{{{escape_latex(stamp)}}} " * bool(stamp)
     title = escape_latex(table.title)
-    caption = rf"{above}{title}: {escape_latex(table.caption)}}}\label{{{table.label}"
+    caption = f"{title}: {escape_latex(table.caption)}"
+    if stamp:
+        caption = rf"\textbf{{{escape_latex(stamp)}}} {caption}"
+    caption = rf"\caption{{{caption}}}\label{{{table.label}}}"
     floats = []
     for part in table.parts:
-        width = part.shape[1]
-        rows = [_latex_row(label, values, width) for label, values in _lines_of(part)]
-        names = " & ".join(map(escape_latex, (table.head, *part)))
-        field = rf">{{\raggedleft\arraybackslash}}p{{{0.7 / width:.3f}\linewidth}}"
-        columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.2\linewidth}}*{{{width}}}{{{field}}}@{{}}"
+        rows = list(_latex_rows(part))
         for first in range(0, len(rows), MOST_LINES):
-            body = "".join(rows[first : first + MOST_LINES])
-            floats.append(
-                f"\\begin{{table*}}[tp]\n\\caption{{{caption}}}\n\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n\\begin{{tabular}}{{{columns}}}\n"
-                f"\\toprule\n{names} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
-            )
-            caption = f"{title} (continued)"
+            floats.append(_latex_float(part, caption, rows[first : first + MOST_LINES]))
+            caption = rf"\caption{{{title} (continued)}}"
     notes = " ".join(f"{_latex_mark(note.mark)}{escape_latex(note.text)}" for note in table.notes)
+    end = f"\\noindent {notes}\\par\n"
+    if floats:
+        end = f"\\par\\smallskip\\noindent {notes}\n\\end{{table*}}\n"
     body = "\\end{table*}\n\\addtocounter{table}{-1}\n".join(floats)
-    end = f"\\par\\smallskip\\noindent {notes}\n\\end{{table*}}\n" if floats else f"\\noindent {notes}\\par\n"
     return f"% Needs \\usepackage[T1]{{fontenc}} and \\usepackage{{array,booktabs}}.\n{body}{end}"
 
 
-def _latex_row(label: str, values: Sequence[Value], width: int) -> str:
-    """Return a line with its end, or a heading, which has no values."""
-    text = escape_latex(label)
-    fields = [text, *map(_latex_value, values)] if values else [rf"\rlap{{\itshape {text}}}", *[""] * width]
-    return f"{' & '.join(fields)} \\\\\n"
+def _latex_float(part: Table, caption: str, rows: list[str]) -> str:
+    """Return a float without its end; `rows` are some of the part's."""
+    width = len(part.columns)
+    names = " & ".join(map(escape_latex, (part.head, *part.columns)))
+    field = rf">{{\raggedleft\arraybackslash}}p{{{0.7 / width:.3f}\linewidth}}"
+    columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.2\linewidth}}*{{{width}}}{{{field}}}@{{}}"
+    begin = f"\\begin{{table*}}[tp]\n{caption}\n\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}"
+    body = "".join(rows)
+    return (
+        f"{begin}\n\\begin{{tabular}}{{{columns}}}\n"
+        f"\\toprule\n{names} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    )
+
+
+def _latex_rows(part: Table) -> Iterator[str]:
+    """Yield each heading and each line, with its end."""
+    for heading, lines in part.groups:
+        if heading:
+            yield rf"\rlap{{\itshape {escape_latex(heading)}}}{' & ' * len(part.columns)} \\" + "\n"
+        for line in lines:
+            fields = [escape_latex(line.label), *map(_latex_value, part.fields(line))]
+            yield rf"{' & '.join(fields)} \\" + "\n"
 
 
 def _latex_value(value: Value) -> str:
@@ -220,14 +260,13 @@ def escape_latex(text: str) -> str:
 
 def to_html(table: Table) -> str:
     """Return the table with its notes as a part of a page."""
-    return templates(escape).get_template("table.jinja").render(table=table, groups=groups_of(table.frame))
+    return templates(escape).get_template("table.jinja").render(table=table)
 
 
 def to_typst(table: Table) -> dict[str, Any]:
     """Return the table as data for the report's templates, where no text of it is read as markup."""
-    parts = [{"columns": list(part), "groups": groups_of(part.map(asdict))} for part in table.parts]
-    shown = {name: getattr(table, name) for name in ("title", "caption", "head", "is_numeric")}
-    return shown | {"parts": parts, "notes": list(map(asdict, table.notes))}
+    parts = list(map(asdict, table.parts))
+    return asdict(table) | {"is_numeric": table.is_numeric, "parts": parts}
 
 
 def templates(escaping: Callable[[str], str]) -> Environment:

@@ -10,7 +10,7 @@ from typing import Any
 import typst
 
 from respeed.errors import UserError
-from respeed.output import load_shown
+from respeed.output import load_results
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 from respeed.shown import Asked
@@ -24,22 +24,22 @@ NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
 # More different letters than this are not tried one by one.
 MOST_TRIED = 100
 # Printed in place of a letter that no face has, as in the LaTeX tables.
-INSTEAD = "?"
+UNKNOWN = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
-def build_report(asked: Asked) -> Path:
+def build_report(choice: Asked) -> Path:
     """Write report/report.pdf, or report/smoke.pdf, from the tables and figures that exist; return its path.
 
     Raises UserError if Typst fails.
     """
-    document = Path("report/smoke.pdf" if asked.smoke else "report/report.pdf")
+    document = Path("report/smoke.pdf" if choice.smoke else "report/report.pdf")
     facts = Path("report/facts") / f"{document.stem}.json"
-    write_json(facts, with_letters_only(make_context(load_shown(asked))))
+    write_json(facts, with_letters_only(make_context(load_results(choice))))
     # Typst reads only below one folder. If this workflow is a module of another, results lie beside the other one.
     root = Path(os.path.commonpath([ROOT, Path.cwd()]))
-    here = Path("/") / Path.cwd().relative_to(root)
-    inputs = {"here": str(here), "facts": str(here / facts)}
+    folder = Path("/") / Path.cwd().relative_to(root)
+    inputs = {"here": str(folder), "facts": str(folder / facts)}
     try:
         content = typst.compile(TEMPLATE, root=root, sys_inputs=inputs, timestamp=NO_DAY, **FORM)
     except typst.TypstError as error:
@@ -57,12 +57,14 @@ def with_letters_only(facts: Any) -> Any:
     """
     text = json.dumps(facts, ensure_ascii=False)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
-    if len(doubtful) <= MOST_TRIED:
-        # As a rule, the faces have all letters.
-        doubtful = [] if _are_shown(doubtful) else [letter for letter in doubtful if not _are_shown([letter])]
+    # As a rule, the faces have all letters.
+    if _are_shown(doubtful):
+        doubtful = []
+    elif len(doubtful) <= MOST_TRIED:
+        doubtful = [letter for letter in doubtful if not _are_shown([letter])]
     if doubtful:
-        print(visible(f"respeed: {INSTEAD} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
-    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), INSTEAD)))
+        print(visible(f"respeed: {UNKNOWN} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
+    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), UNKNOWN)))
 
 
 def _are_shown(letters: list[str]) -> bool:

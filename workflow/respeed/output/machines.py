@@ -1,0 +1,103 @@
+"""Tables about machines and protocols: comparison, cost, facts, and how a paper measured."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from operator import attrgetter
+
+import pandas as pd
+
+from respeed.analysis.cells import reference
+from respeed.analysis.estimates import FULL_PRECISION
+from respeed.analysis.tables import CaseRow, Cell, Fact, Rank
+from respeed.model import Paper
+from respeed.output.results import Results
+from respeed.output.table import Line, Table
+from respeed.text import Value, format_number, in_words, join_words, measured_value
+
+# The parts of facts.csv but for the summary.
+FACTS = ("hardware", "rounds", "software", "measured", "profiles")
+# How well a fact is known that no paper states and no code of its authors shows.
+DOUBTFUL = ("recalled", "inferred")
+# A case: its paper, its experiment and its name.
+CaseKey = tuple[str, str, str]
+
+
+def lay_out_machines(results: Results) -> Table:
+    """Return the comparison of machines: a line for each case, a column for each machine."""
+    values: dict[CaseKey, dict[str, Value]] = defaultdict(dict)
+    for row in results.rows(Rank):
+        unit = "x =" if row.verdict == "indistinguishable" else "x"
+        value = measured_value(row.speedup, row.speedup_low, row.speedup_high, unit=unit)
+        if row.verdict == "base":
+            value = Value("fastest")
+        values[_case_of(row)][results.aliases[row.machine]] = value
+    caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
+    return _by_machine(results, values, "Machines beside one another", caption)
+
+
+def lay_out_cost(results: Results) -> Table:
+    """Return a table of what each case costs on each machine, on the machine's cheapest row in fp32."""
+    cells = results.rows(Cell)
+    priced = [cell for cell in cells if cell.cost and cell.precision == FULL_PRECISION]
+    values: dict[CaseKey, dict[str, Value]] = defaultdict(dict)
+    for cell in sorted(priced, key=attrgetter("cost")):
+        cost = f"{format_number(cell.cost)} {cell.currency}"
+        value = Value(cost, f"{cell.work}: {cell.label}")
+        values[_case_of(cell)].setdefault(results.aliases[cell.machine], value)
+    caption = "Seconds at the price of an hour of the machine, on its cheapest row in fp32. Other rows: cells.csv."
+    return _by_machine(results, values, "What it costs", caption)
+
+
+def _case_of(row: CaseRow) -> CaseKey:
+    return row.paper, row.experiment, row.case
+
+
+def _by_machine(results: Results, values: Mapping[CaseKey, dict[str, Value]], title: str, caption: str) -> Table:
+    """Return a table with a line for each case, under the title of its table, and a column for each machine."""
+    lines = []
+    for paper in results.papers.values():
+        for experiment in paper.experiments.values():
+            group = experiment.title
+            if len(results.papers) > 1:
+                group += f", {reference(paper)}"
+            for case, words in experiment.column_words().items():
+                by_machine = values.get((paper.name, experiment.name, case))
+                if by_machine:
+                    lines.append(Line(group, words, by_machine))
+    return Table(title, caption, list(results.aliases.values()), lines)
+
+
+def lay_out_machine(results: Results, machine: str) -> Table:
+    """Return a table of the facts about a machine, its rounds, and the software that measured them."""
+    lines = []
+    for fact in results.rows(Fact, machine=machine):
+        if fact.part in FACTS:
+            value = Value(fact.value, kind="words")
+            lines.append(Line(fact.part.capitalize(), fact.fact, {"Value": value}))
+    caption = "Records that differ in hardware are never pooled. Other facts have all values that occurred."
+    return Table(results.describe(machine, machine), caption, ["Value"], lines, head="Fact")
+
+
+def lay_out_protocol(paper: Paper, *, only_doubtful: bool = False) -> Table:
+    """Return a table of how a paper measured, and how well each fact is known, or of the facts that are in doubt."""
+    groups = {"The paper": paper.facts}
+    for table in paper.experiments.values():
+        groups[table.title] = table.facts
+    lines = []
+    for group, facts in groups.items():
+        for fact in facts:
+            if not only_doubtful or fact.confidence in DOUBTFUL:
+                value = Value(fact.value, fact.confidence, kind="words")
+                lines.append(Line(group, fact.fact, {"Value": value}, "theirs"))
+    caption = (
+        "How each is known: stated in public, code of the authors, recalled, inferred from numbers, or chosen here."
+    )
+    return Table(f"What is known of the protocol of {reference(paper)}", caption, ["Value"], lines, head="Fact")
+
+
+def say_time(rounds: pd.DataFrame) -> str:
+    """Return how long rounds took on each machine; a round that several tables show counts once."""
+    distinct = rounds.drop_duplicates(["machine", "profile", "started", "wall_seconds"])
+    durations = distinct.groupby("machine", sort=False)["wall_seconds"].sum()
+    texts = [f"{in_words(seconds)} on {machine}" for machine, seconds in durations.items()]
+    return join_words(texts)

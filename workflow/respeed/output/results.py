@@ -1,0 +1,79 @@
+"""The results that tables and figures are made of: papers, machines, and the tidy tables."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from respeed.analysis.cells import PAPER
+from respeed.analysis.columns import AnyRow, rows_of
+from respeed.analysis.controls import say_failed
+from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import TABLES, Cell, Fact
+from respeed.model import Experiment, Paper, Papers
+from respeed.protocol import SMOKE_STAMP
+
+# A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
+MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results to lay out: papers, machines, and the tidy tables by name, which may contain other machines too."""
+
+    papers: Papers
+    machines: Sequence[str]
+    smoke: bool
+    frames: Mapping[str, pd.DataFrame]
+
+    @cached_property
+    def stamp(self) -> str:
+        """Return the warning above all results: a smoke run measures nothing, or controls failed; empty if neither."""
+        if self.smoke:
+            return SMOKE_STAMP
+        return say_failed(self.rows(Cell), Samples(self.table("rounds")))
+
+    def table(self, name: str, **selected: str) -> pd.DataFrame:
+        """Return a tidy table's lines for the machines and papers shown; `selected` has the values of columns."""
+        frame = self.frames[name]
+        frame = frame[frame["machine"].isin([PAPER, *self.machines])]
+        if "paper" in frame:
+            frame = frame[frame["paper"].isin(self.papers)]
+        for column, value in selected.items():
+            frame = frame[frame[column] == value]
+        return frame
+
+    def rows(self, row_type: type[AnyRow], **selected: str) -> list[AnyRow]:
+        """Return the rows of the tidy table that the class declares, of the machines and papers shown."""
+        name = next(name for name, declared in TABLES.items() if declared is row_type)
+        return list(rows_of(self.table(name, **selected), row_type))
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Return the short name of each machine, such as epyc-2c; if two would be the same, both names stay whole."""
+        short = {}
+        for name in self.machines:
+            match = MADE_NAME.fullmatch(name)
+            short[name] = match[1] if match else name
+        count = Counter(short.values())
+        return {name: alias if count[alias] == 1 else name for name, alias in short.items()}
+
+    def on(self, machine: str) -> str:
+        """Return " on " and a machine's short name; nothing for the paper, or if no other machine is shown."""
+        if machine == PAPER or len(self.machines) < 2:
+            return ""
+        return f" on {self.aliases[machine]}"
+
+    def describe(self, machine: str, name: str = "") -> str:
+        """Return a machine's name, by default the short one, and its summary: "box: A CPU, 2 cores"."""
+        summary = [fact.value for fact in self.rows(Fact, machine=machine, part="summary")]
+        return ": ".join([name or self.aliases[machine], *summary])
+
+    def has_figure(self, paper: Paper, experiment: Experiment, machine: str) -> bool:
+        """Return whether a table has a figure of a machine: several of its cases were measured there."""
+        cells = self.rows(Cell, machine=machine, paper=paper.name, experiment=experiment.name)
+        measured = {cell.case for cell in cells if cell.seconds}
+        return paper.has_figure(experiment) and len(measured) > 1
