@@ -36,7 +36,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         archive.extractall(filter=lambda one, path: tarfile.data_filter(one, path) if "laptop" in one.name else None)
     write_machines(1, rounds=2, smoke=True, cases=("36x64",))
     laptop = read_description("laptop", False)
-    for module in (outcome, plan, rows, run):
+    for module in (outcome, rows, run):
         monkeypatch.setattr(module, "describe_machine", laptop.hardware.model_dump)
     monkeypatch.setattr(plan, "package_versions", dict)
     monkeypatch.setattr(rows, "missing_device", lambda device: None if device == "cpu" else "no CUDA device")
