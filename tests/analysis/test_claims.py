@@ -130,12 +130,12 @@ def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> No
     ]
     wide = seven([0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
     for records, rounds in (
-        (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 without an interval; 2 to 7 rounds"),
+        (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 have no interval; 2 to 7 rounds"),
     ):  # fmt: skip
         cells = make_frame(frames_of([*seven(0.1), *records]).cells, "cells")
         claimed, known = count_results("box", PAPER, cells, claims_frame(*claims))
         assert claimed == "Claims: 1 reproduced, 2 larger."
-        assert known == f"1 of 2 cells (a case on one row) are known to ±10 % or better{rounds} each."
+        assert known == f"Of 2 numbers (a case on one row each), 1 are known to ±10 %{rounds} each."
     disturbed = make_frame(frames_of(seven(0.1, run_delay_seconds=1.0)).cells, "cells")
     assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
 

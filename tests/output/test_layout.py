@@ -103,6 +103,7 @@ def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_i
     assert not table.lines
     assert [note.text for note in table.notes] == [
         "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
+        " The same command on a machine with a GPU tests them."
     ]
     assert "|" not in to_markdown(table)
     assert r"\begin" not in to_latex(table)
@@ -124,8 +125,11 @@ def test_a_claims_cases_stand_below_it_and_a_number_stands_once() -> None:
 
 
 def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
-    assert found(seven(0.001)) == "Densely connected RBM: one core of box is 7.4 times as fast as the paper's GPU"
-    slow = "Densely connected RBM: the paper's GPU is 13 times as fast as one core of box"
+    assert (
+        found(seven(0.001))
+        == "Densely connected RBM: one core of box with PyTorch is 7.4 times as fast as the paper's GPU"
+    )
+    slow = "Densely connected RBM: the paper's GPU is 13 times as fast as one core of box with PyTorch"
     assert found(seven(0.1)) == slow
     # Faster in one case, slower in another: neither is the faster one.
     other = seven(0.1, case="1024x4096")

@@ -594,10 +594,10 @@ def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.Da
     counts = claims.loc[is_whole, "verdict"].value_counts()
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
     settled = (ran["status"] == "settled").sum()
-    text = f"{settled} of {len(ran)} cells (a case on one row) are known to ±{format_share(SETTLED_MARGIN)} or better"
+    text = f"Of {len(ran)} numbers (a case on one row each), {settled} are known to ±{format_share(SETTLED_MARGIN)}"
     without = ran["seconds_low"].isna().sum()
     if without:
-        text += f", {without} without an interval"
+        text += f", {without} have no interval"
     fewest = rounds.min()
     most = rounds.max()
     span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"

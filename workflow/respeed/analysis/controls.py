@@ -19,7 +19,7 @@ from respeed.text import format_share, format_speedup
 # a step has a cost that is the same in each case.
 NEAR = 0.01
 AGREES = "agree"
-OPEN = "open"
+OPEN = "too noisy to tell"
 FAILED = "failed"
 
 

@@ -66,6 +66,8 @@ def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Ite
         if claim.experiment:
             tables[name] = paper.experiments[claim.experiment].title
     for machine, rows in group_by(claims, attrgetter("machine")).items():
+        about = {paper.claims[row.claim].row for row in rows} & set(paper.device_rows)
+        how = " The same command on a machine with a GPU tests them." if about else ""
         reasons = []
         for reason, alike in group_by(rows, attrgetter("reason")).items():
             titles: dict[str, str] = {}
@@ -73,4 +75,4 @@ def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Ite
                 title = tables[row.claim]
                 titles.setdefault(title, f"{title} ({row.published})" if row.published else title)
             reasons.append(f"{join_words([*titles.values()])}: {reason}")
-        yield Value(f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}.")
+        yield Value(f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}.{how}")

@@ -19,6 +19,7 @@ from respeed.text import (
     format_share,
     format_span,
     format_speedup,
+    join_words,
     measured_value,
 )
 
@@ -63,11 +64,14 @@ def find(results: Results, paper: Paper, machine: str) -> str:
         if published:
             finding += f"; the paper's, {_span(published)} times"
         return finding
-    threads = _threads(results, measured)
-    cpu = _name_cores(threads, results.aliases[machine])
+    cells = _cells_behind(results, measured)
+    threads = {cell.threads or 0 for cell in cells}
+    packages = sorted({cell.package for cell in cells})
+    cores = threads.pop() if len(threads) == 1 else 0
+    cpu = f"{_name_cores(cores, results.aliases[machine])} with {join_words(packages)}"
     if first.base == OUR_CPU:
         return f"{title}: {first.side} is {times} {cpu}"
-    verb = "are" if threads > 1 else "is"
+    verb = "are" if cores > 1 else "is"
     return f"{title}: {cpu} {verb} {times} {first.base}"
 
 
@@ -82,15 +86,12 @@ def _span(compared: Sequence[Compared]) -> str:
     return about + format_span(ends, 2)
 
 
-def _threads(results: Results, measured: Sequence[Compared]) -> int:
-    """Return the number of threads of the CPU rows that were compared; 0 if it differs, or is not known."""
+def _cells_behind(results: Results, measured: Sequence[Compared]) -> list[Cell]:
+    """Return the cells of our CPU rows that were compared."""
     first = measured[0].row
     labels = {(compared.row.case, compared.row.row) for compared in measured}
-    threads = set()
-    for cell in results.rows(Cell, machine=first.machine, paper=first.paper, experiment=first.experiment):
-        if cell.threads and (cell.case, cell.label) in labels:
-            threads.add(cell.threads)
-    return threads.pop() if len(threads) == 1 else 0
+    cells = results.rows(Cell, machine=first.machine, paper=first.paper, experiment=first.experiment)
+    return [cell for cell in cells if (cell.case, cell.label) in labels]
 
 
 def _name_cores(threads: int, machine: str) -> str:

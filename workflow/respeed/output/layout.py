@@ -80,8 +80,8 @@ def _say_neighbours(cells: Sequence[Cell]) -> str:
     speeds = [f"{1 / slowness:.2f} ({name})" for name, slowness in slowest.items()]
     correction = max((cell.seconds_measured or 0.0) / (cell.seconds or 1.0) for cell in timed) - 1
     return (
-        f"Beside neighbours on the host, the reference product ran at {join_words(speeds)} of its fastest; times are "
-        f"corrected for that, by up to {format_share(correction)}."
+        f"Neighbours on the host slowed a reference product to {join_words(speeds)} of its fastest; "
+        f"times are corrected for that, by up to {format_share(correction)}."
     )
 
 
