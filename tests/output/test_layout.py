@@ -134,7 +134,7 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     # Faster in one case, slower in another: neither is the faster one.
     other = seven(0.1, case="1024x4096")
     both = found([*seven(0.001), *other])
-    assert both == "Densely connected RBM: one core of box is 0.35 to 7.4 times as fast as the paper's GPU"
+    assert both == "Densely connected RBM: one core of box with PyTorch is 0.35 to 7.4 times as fast as the paper's GPU"
     assert found([]) == ""
 
 
