@@ -13,6 +13,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +186,8 @@ def same_environment(wildcards: Any) -> None:
 
 def templates(*patterns: str) -> list[str]:
     """Return the files of the report's layout that match the patterns, relative to the working directory."""
-    return sorted(os.path.relpath(path) for pattern in patterns for path in (ROOT / "report").glob(pattern))
+    files = chain.from_iterable(map((ROOT / "report").glob, patterns))
+    return sorted(map(os.path.relpath, files))
 
 
 def given_settings(command: Sequence[str]) -> dict[str, Any]:
