@@ -78,3 +78,8 @@ def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour()
 def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
     write_machine(DOUBLE, paper="check-blas", rounds=2)
     assert_drawn(draw_chart(chosen("threads", "check-blas"), ""), "fastest-of-each-year")
+
+
+def test_a_chart_of_sizes_that_nobody_printed_says_so() -> None:
+    figure = draw_chart(Chart("Sparse coding on box", "", "case", "times", [], {}, []), "")
+    assert "nothing to compare at these sizes" in [text.get_text() for text in figure.axes[0].texts]

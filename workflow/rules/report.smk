@@ -50,7 +50,8 @@ rule report:
         respeed.same_environment
     params:
         shown=RESPEED.shown,
-        place=respeed.place_of(workflow),
+        # In a function, since a folder may have braces in its name, which would be wildcards.
+        place=lambda wildcards: respeed.place_of(workflow),
         settings=RESPEED.settings,
         landing=respeed.templates("landing.yaml"),
         style=respeed.templates("report.css"),
@@ -71,7 +72,8 @@ rule html:
     conda:
         respeed.same_environment
     params:
-        place=respeed.place_of(workflow),
+        # In a function, since a folder may have braces in its name, which would be wildcards.
+        place=lambda wildcards: respeed.place_of(workflow),
         settings=RESPEED.settings,
         landing=respeed.templates("landing.yaml"),
         style=respeed.templates("report.css"),

@@ -21,6 +21,7 @@ from respeed.figures.style import (
     LABEL_LETTERS,
     MARKERS,
     ONE_CORE,
+    QUIET,
     THEIR_MARKERS,
     THEIRS,
     UNSURE,
@@ -88,6 +89,10 @@ class Chart:
 def draw_chart(chart: Chart, stamp: str) -> Figure:
     """Draw the rows of a chart along its cases, with bars for the intervals of numbers."""
     figure, axes = new_figure(chart.title, chart.note, stamp)
+    if not chart.rows:  # at tiny sizes, of which nothing is printed
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "nothing to compare at these sizes", ha="center", color=QUIET, transform=axes.transAxes)
+        return figure
     is_long = any(len(row.label) > LABEL_LETTERS for row in chart.rows)
     has_key = is_long or not chart.is_ordered or len(chart.rows) > MOST_AT_ENDS
     for number, row in enumerate(chart.rows):
