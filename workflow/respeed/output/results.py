@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from respeed.analysis.cells import PAPER
 from respeed.analysis.columns import AnyRow, rows_of
 from respeed.analysis.controls import say_failed
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import TABLES, Cell, Fact
+from respeed.analysis.tables import TABLES, Cell, Fact, group_by
 from respeed.model import Experiment, Paper, Papers
 from respeed.protocol import SMOKE_STAMP
 
@@ -47,9 +48,24 @@ class Results:
         return frame
 
     def rows(self, row_type: type[AnyRow], **selected: str) -> list[AnyRow]:
-        """Return the rows of the tidy table that the class declares, of the machines and papers shown."""
-        name = next(name for name, declared in TABLES.items() if declared is row_type)
-        return list(rows_of(self.table(name, **selected), row_type))
+        """Return the rows of the tidy table that the class declares, of the machines and papers shown.
+
+        `selected` has the values of columns, by which the rows are grouped once: those of many machines are asked for
+        thousands of times.
+        """
+        columns = tuple(selected)
+        groups = self._groups.get((row_type, columns))
+        if groups is None:
+            name = next(name for name, declared in TABLES.items() if declared is row_type)
+            rows = rows_of(self.table(name), row_type)
+            groups = group_by(rows, lambda row: tuple(getattr(row, column) for column in columns))
+            self._groups[row_type, columns] = groups
+        return list(groups.get(tuple(selected.values()), ()))
+
+    @cached_property
+    def _groups(self) -> dict[tuple[type, tuple[str, ...]], dict[tuple[str, ...], list[Any]]]:
+        """Return the rows that were asked for so far, by their class and the columns that select."""
+        return {}
 
     @cached_property
     def aliases(self) -> dict[str, str]:
