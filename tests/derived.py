@@ -79,7 +79,9 @@ def sparse_coding_on_a_cpu() -> Records:
 
 def frame_of(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     """A tidy table whose rows have these fields; the others are empty."""
-    return apply_dtypes(pd.DataFrame(rows, columns=[*dtypes_of(TABLES[name])], dtype=object), name)
+    columns = [*dtypes_of(TABLES[name])]
+    assert set().union(*rows) <= {*columns}
+    return apply_dtypes(pd.DataFrame(rows, columns=columns, dtype=object), name)
 
 
 class Made(NamedTuple):

@@ -131,13 +131,17 @@ def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
     monkeypatch.setenv("TRITON_CACHE_DIR", "")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
     monkeypatch.setattr(fused, "compile_for", compiles := Mock(side_effect=error))
     made = bare(backend.OnCuda, "cuda")
     if error in (NO_COMPILER, NO_CACHE):
         said = f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
-        assert made._compile() == said
+        assert [made._compile() for _ in range(2)] == [said] * 2
         compiles.assert_called_once_with(made.device)
-        compiles.side_effect = None  # such as a C compiler that was installed since
+        os.utime(next(tmp_path.glob("failed-*.txt")), (0, 0))  # of long ago
+        assert (made._compile(), compiles.call_count) == (said, 2)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Another GPU")
+        compiles.side_effect = None
         assert (made._compile(), os.environ["TRITON_CACHE_DIR"]) == ("triton", str(tmp_path))
     else:
         with pytest.raises(type(error)):

@@ -14,8 +14,8 @@ published `row`. Each test has a band in which the ratios must lie:
 A ratio's interval lies inside, above or below its band. If the interval lies only partly in the band, the case is left
 open, whatever the ratio; but a narrow interval (±10 %) that meets a printed number's band counts as inside.
 
-A growth or a crossover is only weakly reproduced if it rests on a cell far above its bound, as where a GPU waits for
-launches at the smallest size. No claim is reproduced, and no number larger, over a base that is not fair.
+A growth or a crossover is only weakly reproduced if a row of it, not a base, is far above its bound, as where a GPU
+waits for launches at the smallest size. No claim is reproduced, and no number larger, over a base that is not fair.
 """
 
 import math

@@ -177,7 +177,7 @@ class Cell(CellRow):
     discarded: int
     """Number of blocks that do not count."""
     status: Status
-    """`settled`, `wide` (its interval), `contaminated` (no clean block), `failed`, `due` (it can be measured) or
+    """`settled`, `wide` (its interval), `contaminated` (no clean block), `failed`, `due` (not measured yet) or
     `cannot-run`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
@@ -269,9 +269,9 @@ class Speedup(CellRow):
     """Seconds of the base over seconds of the cell, the difference of trimmed means of logarithms. Empty: see
     `reason`."""
     speedup_low: Number
-    """Lower end of the interval of `speedup`. Empty if the base itself, or too few rounds."""
+    """Lower end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
     speedup_high: Number
-    """Upper end of the interval of `speedup`. Empty if the base itself, or too few rounds."""
+    """Upper end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
     published: Number
     """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
     verdict: str
@@ -291,7 +291,7 @@ class ClaimRow(PaperRow):
     claim: str
     """The claim's name."""
     case: str
-    """One case of the claim. Empty if the claim as a whole."""
+    """One case of the claim. Empty if it is the claim as a whole."""
     published_low: Number
     """Lowest of the published numbers. Empty if the claim names no number."""
     published_high: Number
@@ -306,7 +306,8 @@ class ClaimRow(PaperRow):
     """Upper end of the interval of `speedup`, likewise. Empty if no interval."""
     doubt: str
     """Why the numbers say less than they seem to: the row farthest above twice the least that its FLOP and bytes need;
-    and the base of the largest number, if that is not fair. Empty if there is no doubt."""
+    the base of the largest number, if that is not fair; and the base that is farthest slower than the paper's CPU.
+    Empty if there is no doubt."""
     verdict: str
     """`reproduced`, `weakly reproduced`, `larger`, `smaller`, `trend not reproduced`, `not fair here`,
     `not settled` or `not testable here`; of one case of a crossover, `faster here` or `slower here`."""
@@ -392,9 +393,9 @@ class Rank(CaseRow):
     speedup: float
     """Seconds of the fastest machine over seconds of this one."""
     speedup_low: Number
-    """Lower end of the 95 % interval of `speedup`. Empty if the fastest machine itself, or too few rounds."""
+    """Lower end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
     speedup_high: Number
-    """Upper end of the 95 % interval of `speedup`. Empty if the fastest machine itself, or too few rounds."""
+    """Upper end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
     verdict: str
     """`slower`, `indistinguishable`, `base` or `unproven`."""
     reason: str

@@ -10,6 +10,7 @@ precision training, ICLR 2018.
 import contextlib
 import os
 import re
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -37,6 +38,8 @@ from respeed.workloads.arrays import Drawn, Zeros
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
+# How long a compile that failed is not tried again: a session.
+FAILED_SECONDS = 12 * 3600.0
 # For the gradient of a 5x5 kernel cuDNN has Winograd's algorithm on 13x13 numbers, F(5x5, 9x9). In fp32, on an H200 by
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
@@ -276,7 +279,13 @@ class OnCuda(OnAccelerator):
         if torch.version.hip or self.dtype != torch.float32:
             return "torch"
         # Kernels that were compiled before are loaded, from a folder that no other user could have put anything into.
-        os.environ["TRITON_CACHE_DIR"] = str(private_folder("triton"))
+        folder = private_folder("triton")
+        os.environ["TRITON_CACHE_DIR"] = str(folder)
+        # A compile that failed may take minutes to fail again: it is not tried in every process of a session.
+        device = re.sub(r"\W+", "-", torch.cuda.get_device_name(self.device))
+        failed = folder / f"failed-{torch.__version__}-{device}.txt"
+        if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
+            return failed.read_text(encoding="utf-8")
         try:
             from respeed.kernels.fused import compile_for
 
@@ -285,7 +294,10 @@ class OnCuda(OnAccelerator):
             # A lack of memory or a full disk says nothing about the kernels, but would make rounds differ.
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
-            return f"torch: {first_line(error)[:200]}"
+            reason = f"torch: {first_line(error)[:200]}"
+            with contextlib.suppress(OSError):
+                failed.write_text(reason, encoding="utf-8")
+            return reason
         return "triton"
 
     def captured(self, step: Step, *, by_autograd: bool = False, undo: Step | None = None) -> Step:

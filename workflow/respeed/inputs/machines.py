@@ -158,7 +158,7 @@ Amount = Annotated[StrictInt, Field(ge=1, le=10**9)]
 
 
 def _check_options(text: str) -> str:
-    """Return options of sbatch, each as --name or --name=value; raise ValueError for anything else."""
+    """Return options of sbatch, each as --name=value, or --name if `ALONE`; raise ValueError for anything else."""
     for word in text.split():
         name, equals, value = word.removeprefix("--").partition("=")
         is_whole = re.fullmatch(_VALUE, value) and value != "help" if equals else name in ALONE
