@@ -62,9 +62,9 @@ INSTEAD = Field(default=None, description="replaces the value of the chosen pres
 class Preset:
     """How much to measure.
 
-    First, each cell is measured in `rounds` rounds. Then, until `minutes` for each paper that prints numbers are used up, cells that
-    are not settled are measured again, up to `most` rounds each. `papers`, `experiments` and `profiles` replace those of
-    config.yaml.
+    First, each cell is measured in `rounds` rounds. Then, until `minutes` for each paper that prints numbers are used
+    up, cells that are not settled are measured again, up to `most` rounds each. `papers`, `experiments` and `profiles`
+    replace those of config.yaml.
     """
 
     name: SkipJsonSchema[str]
