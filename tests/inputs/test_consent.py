@@ -119,6 +119,10 @@ def test_what_has_changed_since_is_asked_for_anew(paper: Path, what: str) -> Non
 
 UNSEEN: dict[str, Callable[[Path], object]] = {
     "a link that leads out": lambda paper: (paper / "bin").symlink_to("/usr/bin"),
+    "a link that leads out, and back by another one": lambda paper: [
+        (paper.parent / "hop").symlink_to(paper / "paper.yaml"),
+        (paper / "back").symlink_to("../hop"),
+    ],
     "an endless file": lambda paper: (paper / "x").symlink_to("/proc/self/pagemap"),
     "a pipe": lambda paper: os.mkfifo(paper / "x"),
     "a huge file": lambda paper: ((paper / "x").touch(), os.truncate(paper / "x", 2**32)),
@@ -128,20 +132,20 @@ UNSEEN: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("what", UNSEEN)
 def test_what_could_change_unseen_cannot_be_allowed(paper: Path, what: str) -> None:
     UNSEEN[what](paper)
-    with pytest.raises(UserError, match=r"is no file, or leads out|has too much to be looked at"):
-        say_denied("loops")
+    (line,) = say_denied("loops")
+    assert "is no file, or leads out" in line or "has too much to be looked at" in line
     assert why_denied(first_case())
 
 
 def test_no_name_of_a_file_forges_another(paper: Path) -> None:
     """The target of a link is a text that a stranger chooses."""
     consents = set()
-    for target in ("x", "x\ny 1", "x\\ny 1"):
+    for target in ("link", "x", "x\ny 1", "x\\ny 1"):
         (paper / "link").unlink(missing_ok=True)
         (paper / "link").symlink_to(target)
         consents.add(find_consent("loops"))
-        assert all(line.isprintable() for line in consent._find_files("loops"))
-    assert len(consents) == 3
+        assert all(line.isprintable() for line in consent._lines(consent._find_files("loops")))
+    assert len(consents) == 4
 
 
 def test_what_changes_during_a_run_is_not_run(paper: Path) -> None:

@@ -86,6 +86,7 @@ def test_another_thread_goes_on_during_a_product() -> None:
 def test_compiled_code_that_is_damaged_is_compiled_anew(tmp_path: Path) -> None:
     """As after a loss of power, which leaves files without their content."""
     code = "import numpy as np; from respeed.kernels.layers import add_tanh; add_tanh(np.ones((1, 9)), np.ones(9))"
+    code += "; import respeed.kernels.blas"
     for content in (None, b"", b"no code"):
         for path in tmp_path.rglob("*.nbi") if content is not None else ():
             path.write_bytes(content)
@@ -96,3 +97,4 @@ def test_compiled_code_that_is_damaged_is_compiled_anew(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*.nbc"):
         path.write_bytes(b"")
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=True)
+    assert all(path.stat().st_size for path in tmp_path.rglob("*.nbc"))

@@ -93,7 +93,9 @@ def pretend_programs(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None
     patch.setattr(psutil, "virtual_memory", lambda: Made(total=2**34, available=free))
     patch.setattr(psutil, "Process", lambda: Made(memory_info=lambda: Made(rss=7)))
     patch.setattr(psutil, "swap_memory", lambda: Made(used=swapped))
-    patch.setattr(psutil, "cpu_times_percent", lambda interval: Made(**made["times"]))
+    spent = [dict.fromkeys(made["times"], 0.0), {name: 0.04 * share for name, share in made["times"].items()}]
+    patch.setattr(psutil, "cpu_times", iter([Made(_asdict=counts.copy) for counts in spent]).__next__)
+    patch.setattr(doctor, "time", Made(sleep=lambda seconds: None))
     patch.setattr(psutil, "sensors_battery", lambda: made["battery"] and Made(**made["battery"]), raising=False)
 
 

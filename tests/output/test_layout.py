@@ -71,7 +71,7 @@ def test_a_time_far_from_the_least_that_its_work_needs_is_told_below_its_table()
 
 def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
     of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
-    says = "Speedups compare means within sessions, seconds are means over all: their ratio is up to 18.8% off."
+    says = "Speedups compare means within sessions, seconds are means over all: their ratio is up to 19 % off."
     assert any(says == text for text in notes_of([*of_cpu, *seven(0.01, **GPU)]))
     assert not any(says[:30] in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
 

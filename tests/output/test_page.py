@@ -69,7 +69,7 @@ def test_the_libraries_of_the_page_are_in_this_snakemake_or_one_line_says_what_t
     assert all(f"global.{name} = " in script for name, script in zip(names, scripts, strict=True))
     assert all(script.startswith("/*\nCopyright") and "</script" not in script for script in scripts)
     monkeypatch.setattr(page, "files", lambda _: tmp_path)
-    with pytest.raises(UserError, match="no Vega: pip install"):
+    with pytest.raises(UserError, match="brings no Vega"):
         read_vega()
 
 

@@ -241,11 +241,17 @@ def test_of_uvs_variables_those_that_say_from_where_are_kept_and_pip_and_uv_shar
 
 def test_only_a_venv_with_the_mark_of_this_script_is_ever_removed(clone: Clone) -> None:
     venv = clone.folder / ".venv"
-    for make in (lambda: venv.mkdir(), lambda: venv.symlink_to("/nowhere"), lambda: venv.symlink_to(clone.path)):
+    other = clone.folder.parent / "other"
+    other.mkdir()
+    (other / ".respeed-lock").touch()
+    links = [lambda target=target: venv.symlink_to(target) for target in ("/nowhere", clone.path, other)]
+    for make in (venv.mkdir, *links):
         make()
         code, told, line = clone.run("python")
         assert (code, told, clone.calls()) == (2, "", [])
-        assert re.fullmatch(r"run: .*/.venv was not made by this script, and is left alone; move it away, .*\n", line)
+        assert re.fullmatch(
+            r"run: .*/.venv (was not made by this script|is a link), and is left alone; move it away.*\n", line
+        )
         assert os.path.lexists(venv)
         venv.rmdir() if not venv.is_symlink() else venv.unlink()
     clone.run("python", UV_FAILS="pip sync")

@@ -67,8 +67,8 @@ def measure(
     Snakemake's rules pass a `stamp`: if no cell is left, this empty file is written and the exit code is 0; otherwise
     the exit code is 75.
     """
-    budget_seconds = parse_duration(budget, "--budget") if budget else None
-    wait_seconds = parse_duration(wait, "--wait") if wait else None
+    budget_seconds = parse_duration(budget, "--budget") if budget is not None else None
+    wait_seconds = parse_duration(wait, "--wait") if wait is not None else None
     settings = parse_settings(config)
     if profiles:
         settings["profiles"] = list(profiles)

@@ -1,6 +1,8 @@
 """respeed doctor: this machine's hardware, the profiles that it can run, and whether it is fit to measure now."""
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -112,8 +114,10 @@ def _programs() -> Iterator[Finding]:
     """Watch for a second how busy other programs are, and what share of our CPU time the host gives to others."""
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
-    times = psutil.cpu_times_percent(interval=LOOK_SECONDS)
-    steal = getattr(times, "steal", 0.0)
+    before = _cpu_seconds()
+    time.sleep(LOOK_SECONDS)
+    spent = {name: max(seconds - before[name], 0.0) for name, seconds in _cpu_seconds().items()}
+    steal = 100 * spent.get("steal", 0.0) / (math.fsum(spent.values()) or math.inf)
     shares = []
     for process in psutil.process_iter(["cpu_percent", "name"]):
         shares.append((process.info["cpu_percent"] or 0.0, process.info["name"], process.pid != os.getpid()))
@@ -127,12 +131,18 @@ def _programs() -> Iterator[Finding]:
     else:
         yield Finding("other programs", "none busy")
     # Other users' programs may be hidden, as those outside of a container are; the counters of all CPUs have them.
-    working = 100 - times.idle - getattr(times, "iowait", 0.0) - steal
-    hidden = working * (os.cpu_count() or 1) - sum(percent for percent, *_ in shares)
+    working = math.fsum(seconds for name, seconds in spent.items() if name not in ("idle", "iowait", "steal"))
+    hidden = 100 * working / LOOK_SECONDS - sum(percent for percent, *_ in shares)
     if hidden > 100 * HIDDEN_SHARE:
         yield Finding("hidden programs", f"busy ({hidden:.0f}% of a core)", "measure when nobody else uses this host")
     if steal > 100 * STEAL_SHARE:
         yield Finding("host", f"gives {steal:.0f}% of our time to others", "use a host of your own, or more rounds")
+
+
+def _cpu_seconds() -> dict[str, float]:
+    """Return the seconds that all CPUs together spent in each way; a guest's are in the user's."""
+    times = psutil.cpu_times()._asdict()
+    return {name: seconds for name, seconds in times.items() if not name.startswith("guest")}
 
 
 def _devices() -> Iterator[Finding]:

@@ -31,7 +31,6 @@ from respeed.paths import (
     records_folder,
     replacing,
     results_folder,
-    write_text,
 )
 from respeed.records import (
     DESCRIPTION,
@@ -54,6 +53,8 @@ MAX_FILES = 50_000
 MAX_BYTES = 512 * 2**20
 MAX_ZIP_BYTES = 128 * 2**20
 MAX_MACHINES = 50
+# New files that one line about an import names; further lines name the others.
+FILES_IN_LINE = 1000
 # Records are packed to a quarter of their size. What unpacks to so many times its size is made to fill the memory.
 MAX_UNPACKED = 50
 LEAST_UNPACKED = 2**20
@@ -223,14 +224,14 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     machines = recorded_machines(smoke)
     if machine and machine not in machines:
         raise UserError(f"--machine: no records of {machine!r}{nearest(machine, machines)}")
+    names = [machine] if machine else [name for name in machines if not is_imported(name, smoke)]
     files = Files()
-    for home in filter(names_below, (records_folder(smoke), imported_folder(smoke))):
-        bundle = read_bundle(home, smoke)
-        for line in bundle.mistakes:
-            print(f"respeed: left out: {line}", file=sys.stderr)
-        for path, data in bundle.files.items():
-            name = path.parts[0]
-            if name == machine or (machine is None and not is_imported(name, smoke)):
+    for home in (records_folder(smoke), imported_folder(smoke)):
+        for name in sorted({*names} & {path.parts[0] for path in names_below(home)}):
+            bundle = read_bundle(home / name, smoke)
+            for line in bundle.mistakes:
+                print(f"respeed: left out: {line}", file=sys.stderr)
+            for path, data in bundle.files.items():
                 files.setdefault(path, data)
     if not files:
         raise UserError(f"{results_folder(smoke)}: {NO_RECORDS}")
@@ -353,10 +354,14 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
     imports = read_imports(name, smoke)
     if new and bundle.sha256 not in {entry.sha256 for entry in imports}:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        origin = Import(
-            file=bundle.path.resolve().name, sha256=bundle.sha256, imported=now, files=[str(path) for path in new]
-        )
-        write_text(imported / IMPORTS, "".join(f"{entry.model_dump_json()}\n" for entry in (*imports, origin)))
+        paths = [str(path) for path in new]
+        parts = [paths[start : start + FILES_IN_LINE] for start in range(0, len(paths), FILES_IN_LINE)]
+        name_here = bundle.path.resolve().name
+        lines = [Import(file=name_here, sha256=bundle.sha256, imported=now, files=part) for part in parts]
+        # What is there stays as it is, also a line that this version cannot read.
+        before = (imported / IMPORTS).read_bytes().splitlines() if (imported / IMPORTS).exists() else []
+        with replacing(imported / IMPORTS) as file:
+            file.writelines(line + b"\n" for line in (*before, *(line.model_dump_json().encode() for line in lines)))
     for path, data in new.items():
         with replacing(imported / path) as file:
             file.write(data)

@@ -76,10 +76,13 @@ def check(path: Path | None, show: str | None = None) -> int:
         mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
             try:
-                for line in say_denied(name):
-                    print(line)
-            except UserError as error:  # of the paper, which is among the mistakes, or of a file that cannot be allowed
-                mistakes += [line for line in error.lines if line not in mistakes]
+                denied = say_denied(name)
+            except UserError:  # of the paper, which is among the mistakes
+                continue
+            if len(denied) == 1:  # nothing can allow them
+                mistakes += denied
+            else:
+                print("".join(f"{line}\n" for line in denied), end="")
         for folder in (records_folder, imported_folder):
             folders |= {folder(smoke): smoke for smoke in (False, True) if names_below(folder(smoke))}
     for home, smoke in folders.items():

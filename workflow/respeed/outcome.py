@@ -54,7 +54,7 @@ def announce(run: Run) -> str:
         lines = []
         for machine, resources in run.nodes.items():
             lines.append(f"respeed: {machine}, {goal}; its job finds out what is left")
-            requests = [f"{name}: {value}" for name, value in resources.items() if value not in WHOLE_NODE.values()]
+            requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
             lines.append(f"  it asks Slurm for {', '.join(requests)}")
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
     renamed = say_renamed(run.machine, run.smoke)

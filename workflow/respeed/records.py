@@ -48,6 +48,8 @@ _RECORD = r"2[0-9]{7}T[0-9]{6}Z-[a-z]{4}\.jsonl"
 _FILE = re.compile(rf"{NAME.pattern}/({re.escape(DESCRIPTION)}|{NAME.pattern}/{_RECORD})")
 # The largest files seen have 0.1 MB, and lines of 0.02 MB.
 MOST_BYTES = 4 * 2**20
+# Of the list of imports, which names every file.
+MOST_BYTES_OF_IMPORTS = 2**28
 MOST_LINES = 1_000
 # All records of a few machines; each takes 60 kB of memory.
 MOST_KEPT = 5_000
@@ -520,7 +522,7 @@ def is_imported(machine: str, smoke: bool) -> bool:
 def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
     path = imported_folder(smoke) / machine / IMPORTS
-    lines = read_text(path, MOST_BYTES).splitlines() if path.exists() else []
+    lines = read_text(path, MOST_BYTES_OF_IMPORTS).splitlines() if path.exists() else []
     imports = []
     for line in lines:
         try:

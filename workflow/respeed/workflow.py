@@ -67,11 +67,11 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
         config["page"] = f"{run.results}/tables.html"
-    if snakemake.is_main_process and measures:
-        print(announce(run), file=sys.stderr)
-        if not run.nodes:
-            _say_what_limits_nothing(run, snakemake)
-            _hide_chatter()
+        if snakemake.is_main_process and measures:
+            print(announce(run), file=sys.stderr)
+    if snakemake.is_main_process and measures and not run.nodes:
+        _say_what_limits_nothing(run, snakemake)
+        _hide_chatter()
     # Say where the report is even if nothing was to be done.
     atexit.register(_end_idle, run, snakemake)
     return run
@@ -256,7 +256,7 @@ def failure(reason: str, made: list[str], logs: list[str]) -> str:
     logs : list of str
         The paths of the job's own log, and then of Slurm's.
     """
-    machine = Path(made[0]).parent.name
+    machine = Path(made[0]).parent.name if made else "a job"
     file = (MACHINES / machine).relative_to(ROOT)
     lines = [f"respeed: {machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it

@@ -538,8 +538,9 @@ def compare_claim(claim: Claim, paper: Paper, tables: Mapping[tuple[str, str], C
         parts: dict[str, Answers] = {}
         for name in claim.of:
             part = paper.claims[name]
-            parts[paper.experiments[part.experiment].title] = compare_claim(part, paper, tables, samples)
-        return {mean: average(mean, claim.mean, parts) for mean in cases}
+            parts[name] = compare_claim(part, paper, tables, samples)
+        titles = {name: paper.experiments[paper.claims[name].experiment].title for name in claim.of}
+        return {mean: average(mean, claim.mean, parts, titles) for mean in cases}
     cells = tables.get((paper.name, claim.experiment), ())
     level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
     return {stated: _compare_case(claim, paper, stated, cells, samples, level) for stated in cases}
@@ -559,19 +560,21 @@ def _compare_case(
     return Compared(stated, ratio, min(row.rounds, base.rounds), ((row, base),), why_unfair(row, base, cells))
 
 
-def average(mean: Stated, kind: str | None, parts: Mapping[str, Answers]) -> Compared | Untimed:
-    """Return the mean over all cases of several claims, by the titles of their tables.
+def average(
+    mean: Stated, kind: str | None, parts: Mapping[str, Answers], titles: Mapping[str, str]
+) -> Compared | Untimed:
+    """Return the mean over all cases of several claims, which are called by the `titles` of their tables.
 
     The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
     """
     lacking: dict[str, str] = {}
     is_due = True
-    for title, answers in parts.items():
+    for name, answers in parts.items():
         for untimed in _absent(answers).values():
-            lacking[title] = untimed.reason
+            lacking[titles[name]] = untimed.reason
             is_due &= untimed.is_due
     if lacking:
-        return Untimed(by_reason(lacking, len(parts)), is_due)
+        return Untimed(by_reason(lacking, len({*titles.values()})), is_due)
     measured = list(chain.from_iterable(map(_measured, parts.values())))
     ratio = estimate_mean([case.ratio for case in measured], kind)
     rounds = min(case.rounds for case in measured)

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Collection
@@ -12,6 +13,7 @@ from typing import Any
 from respeed.analysis.expected import Counts
 from respeed.errors import UserError
 from respeed.inputs.registry import workloads
+from respeed.machine.process import child_environment
 from respeed.model import Case
 from respeed.paths import private_folder, read_kept, write_text
 
@@ -43,14 +45,16 @@ def count_cases(cases: Collection[Case]) -> Counts:
             counting = subprocess.run(
                 command,
                 input=json.dumps([json.loads(key) for key in missing]),
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 text=True,
                 check=True,
                 timeout=COUNT_SECONDS,
+                env=child_environment(1),
             )
             counts = json.loads(counting.stdout)
             counted.update(zip([names[key] for key in missing], counts, strict=True))
-            write_text(path, json.dumps(counted))
+            counted_here = {name: pair for name, pair in counted.items() if not all(map(math.isnan, pair))}
+            write_text(path, json.dumps(counted_here))
     return {key: tuple(counted[name]) for key, name in names.items() if name in counted}
 
 

@@ -185,7 +185,8 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     )
     absent = set(experiment.case_names()) - {name, *(part.case for part in parts)}
     if absent:
-        return replace(total, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
+        unknown: dict[str, Any] = dict.fromkeys(ADDED_UP)
+        return replace(total, **unknown, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
     missing = [part for part in parts if not part.seconds]
     if missing:
         is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
@@ -207,9 +208,13 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
 
 
 def _add(numbers: Iterable[Number]) -> Number:
-    """Return the sum of the numbers that are known; None if none is."""
-    present = [number for number in numbers if number is not None]
-    return math.fsum(present) if present else None
+    """Return the sum of the numbers; None if one is not known."""
+    summands = []
+    for number in numbers:
+        if number is None:
+            return None
+        summands.append(number)
+    return math.fsum(summands)
 
 
 @dataclass(frozen=True)

@@ -324,6 +324,11 @@ class ClaimRow(PaperRow):
     here: str
     """Our numbers in words. Empty if not measured."""
 
+    @property
+    def is_one_number(self) -> bool:
+        """Return whether the row is about one published number, or about none."""
+        return self.published_low == self.published_high
+
 
 @dataclass(frozen=True, slots=True)
 class Factors(CaseRow):

@@ -103,7 +103,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell), Speedup)
     last = rounds["record"].iloc[-1] if len(rounds) else ""
     start = next((record.start for record in records if last in record.places()), None)
-    files = {"/".join(Path(source.partition(":")[0]).parts[-2:]) for source in rounds["record"]}
+    files = {"/".join(Path(source.rpartition(":")[0]).parts[-2:]) for source in rounds["record"]}
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {

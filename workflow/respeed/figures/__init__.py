@@ -22,10 +22,12 @@ def build_figures(choice: Asked) -> None:
 
     The files are <paper>/claims, and <paper>/<experiment>/<machine>-speedup for the machines that are shown.
     """
+    results = load_results(choice)
     folder = results_folder(choice.smoke) / "figures"
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    for path, figure in _figures(load_results(choice)):
+    for path, figure in _figures(results):
         save_figure(figure, folder / path)
 
 

@@ -16,7 +16,7 @@ from respeed.figures.style import INK, LINE, QUIET, UNSURE, fold, make_look, mar
 from respeed.model import Paper
 from respeed.output.claims import name_claim
 from respeed.output.results import Results
-from respeed.text import NO_INTERVAL, NOTHING, format_number, format_span
+from respeed.text import NOTHING, format_number
 
 # The colours of verdicts, as in report/table.typ; all others are grey.
 VERDICTS = {REPRODUCED: "#1b6e3c", LARGER: "#0b5394"} | dict.fromkeys(
@@ -25,11 +25,11 @@ VERDICTS = {REPRODUCED: "#1b6e3c", LARGER: "#0b5394"} | dict.fromkeys(
 # Where columns begin, in shares of the figure's width: the labels of claims and of cases, our numbers and the verdicts.
 CLAIM = 0.01
 CASE = 0.03
-OURS = 0.585
+OURS = 0.56
 VERDICT = 0.82
 # Where the paper's numbers end, and where the axis begins and ends.
 THEIRS_END = 0.79
-AXIS = (0.28, 0.56)
+AXIS = (0.28, 0.54)
 # Letters in a line of a label that stands above its number, and beside it.
 WIDE = 100
 NARROW = 40
@@ -79,33 +79,33 @@ def _draw_row(axes: Axes, top: float, row: ClaimRow, name: str) -> float:
     """Draw a row of claims.csv below `top`, and return its height in lines of text."""
     label = fold(name, WIDE)
     x = CASE if row.case else CLAIM
+    # Of a claim about several numbers, of which one was measured here, the line of the case has the numbers.
+    has_number = row.speedup is not None and row.is_one_number
     # A long label has lines of its own, over the lines of the grid.
     above = 0
-    if not row.speedup or len(label) > NARROW:
+    if not has_number or len(label) > NARROW:
         above = 1 + label.count("\n")
-    height = above + 1 if row.speedup else above
+    height = above + 1 if has_number else above
     middle = top + height - 0.5
     color = VERDICTS.get(row.verdict, QUIET)
     verdict = f"{row.verdict}*" if row.doubt else row.verdict
     _write(axes, VERDICT, middle, verdict, color=color, weight="normal" if row.case else "bold")
     _write(axes, x, top + above / 2 if above else middle, label, bbox=BEHIND)
-    if row.speedup:
+    if has_number and row.speedup:
         _draw_number(axes, middle, row, row.speedup, color)
-    if row.speedup and row.published_low:
+    if has_number and row.published_low:
         axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6)
     return height
 
 
 def _draw_number(axes: Axes, middle: float, row: ClaimRow, speedup: float, color: str) -> None:
     """Draw our number with its interval, and write it and the paper's."""
-    interval = NO_INTERVAL
     look = make_look(color, "o", size=4.0) | UNSURE
     if row.speedup_low and row.speedup_high:
         ends = [row.speedup_low, row.speedup_high]
-        interval = f"({format_span(ends)})"
         look = make_look(color, "o", size=4.0)
         axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
-    _write(axes, OURS, middle, f"{format_number(speedup)} {interval}", color=color)
+    _write(axes, OURS, middle, row.here, color=color)
     _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
     axes.plot(speedup, middle, **look)
 

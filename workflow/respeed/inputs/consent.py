@@ -9,6 +9,7 @@ import hashlib
 import os
 import shlex
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from respeed.errors import UserError
@@ -41,18 +42,21 @@ def say_denied(paper: str) -> list[str]:
     commands = find_commands(paper)
     if not commands:
         return []
-    consent = find_consent(paper)
+    first = f"{paper}: its programs are not allowed to run"
+    try:
+        files = _find_files(paper)
+    except UserError as error:
+        return [f"{first}: {error}"]
+    consent = _sum_up(paper, files)
     allowed = _allowed()
     if consent in allowed:
         return []
-    first = f"{paper}: its programs are not allowed to run"
-    files = _find_files(paper)
     before = [text for text in allowed if text.startswith(f"{paper}@")]
     if before:
         first += f", as they have changed: {join_words(_changes(commands, files, before[0]))}"
     # So that a later version can be compared with what was shown here.
     with contextlib.suppress(OSError, UserError):
-        write_text(_shown_file(consent), "\n".join(commands + files))
+        write_text(_shown_file(consent), "\n".join(commands + _lines(files)))
     return [
         first,
         f"  commands ({from_here(PAPER_FILES.path(paper))}):",
@@ -63,7 +67,11 @@ def say_denied(paper: str) -> list[str]:
 
 def find_consent(paper: str) -> str:
     """Return what config.yaml says to allow a paper's programs as they are now: NAME@CHECKSUM."""
-    digest = hashlib.sha256("\n".join(_find_files(paper)).encode())
+    return _sum_up(paper, _find_files(paper))
+
+
+def _sum_up(paper: str, files: Mapping[str, str]) -> str:
+    digest = hashlib.sha256("\n".join(_lines(files)).encode())
     return f"{paper}@{digest.hexdigest()[:DIGITS]}"
 
 
@@ -84,13 +92,17 @@ def _quote(word: str) -> str:
     return "$'" + "".join(char if " " <= char <= "~" else f"\\U{ord(char):08x}" for char in numbered) + "'"
 
 
-def _find_files(paper: str) -> list[str]:
-    """Return a line for each file in the paper's folder: its name, and its SHA-256 or, of a link, where it leads.
+def _lines(files: Mapping[str, str]) -> list[str]:
+    return sorted(f"{name} {contents}" for name, contents in files.items())
+
+
+def _find_files(paper: str) -> dict[str, str]:
+    """Return for each file in the paper's folder, by its name, its SHA-256 or, of a link, where it leads.
 
     Raises UserError for what could change unseen: what cannot be read, is no file, or is a link that leads out.
     """
     folder = PAPER_FILES.path(paper).parent
-    lines = []
+    files = {}
     room = MOST_BYTES
     try:
         for home, folders, names in os.walk(folder, onerror=_raise):
@@ -101,30 +113,37 @@ def _find_files(paper: str) -> list[str]:
                     room -= path.stat().st_size + A_FILE
                     if room < 0:
                         raise UserError(f"{folder}: has too much to be looked at; keep elsewhere what is not run")
-                    lines.append(f"{name} {checksum_of(path)}")
-                elif stat.S_ISLNK(kind) and path.resolve().is_relative_to(folder.resolve()):
-                    lines.append(f"{name} {_quote(os.readlink(path))}")
+                    files[name] = checksum_of(path)
+                elif stat.S_ISLNK(kind) and not _leads_out(path, folder):
+                    files[name] = _quote(os.readlink(path))
                 elif not stat.S_ISDIR(kind):
                     raise UserError(
                         f"{path}: is no file, or leads out of the paper's folder; put the file itself there"
                     )
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read, and may be part of a program: {error.strerror}") from None
-    return sorted(lines)
+    return files
+
+
+def _leads_out(link: Path, folder: Path) -> bool:
+    """Return whether a link leads out of the folder, at once or by other links, even if it comes back."""
+    target = os.path.normpath(link.parent / os.readlink(link))
+    ends = ((target, folder), (os.path.realpath(link), os.path.realpath(folder)))
+    return not all(Path(end).is_relative_to(home) for end, home in ends)
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
-def _changes(commands: list[str], files: list[str], consent: str) -> list[str]:
+def _changes(commands: list[str], files: Mapping[str, str], consent: str) -> list[str]:
     """Return those commands and names of files that are new since the paper was allowed by this consent."""
     before = ""
     with contextlib.suppress(OSError, UserError, ValueError):
         before = _shown_file(consent).read_text(encoding="utf-8")
     lines = before.splitlines()
     new = [command for command in commands if command not in lines]
-    new += [line.rpartition(" ")[0] for line in files if line not in lines]
+    new += [name for name, contents in files.items() if f"{name} {contents}" not in lines]
     return new if before and new else ["something is gone, or it was allowed elsewhere"]
 
 

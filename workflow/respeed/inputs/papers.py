@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest, unknown
-from respeed.inputs.reader import SHOWN, Files, adapter, fit, read_text, read_yaml
+from respeed.inputs.reader import NOTES, SHOWN, Files, adapter, fit, read_text, read_yaml
 from respeed.inputs.registry import Kinds, why_unusable, workloads
 from respeed.model import (
     INFERRED,
@@ -79,7 +79,11 @@ def _read(name: str, path: Path) -> Paper:
         lines += more
     else:
         others = [other for other in sorted(path.parent.iterdir()) if other.name.lower().startswith(numbers.stem)]
-        lines += [f"{other}: is not read; a paper's printed numbers are in {numbers.name}" for other in others]
+        lines += [
+            f"{other}: is not read; a paper's printed numbers are in {numbers.name}"
+            for other in others
+            if not other.name.endswith(NOTES)
+        ]
     if not lines:
         lines = [f"{numbers}: {line}" for line in _printed_mistakes(paper)]
     if lines:
@@ -285,7 +289,8 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
     if ",".join(_split_line(head)) != HEAD:
         return paper, [f"{path}:1: the columns must be {HEAD}, in this order, with commas between them"]
     for number, line in enumerate(lines, start=2):
-        if len(mistakes) > MOST_MISTAKES:
+        if len(mistakes) >= MOST_MISTAKES:
+            mistakes.append(f"{path}:{number}: not looked at from here on, as there are so many mistakes above")
             break
         cells = _split_line(line)
         if not any(cells):

@@ -30,6 +30,8 @@ from respeed.text import clip, name_odd, name_unprintable, squeeze
 MAX_BYTES = 100_000
 # Letters of a value that a message shows.
 SHOWN = 80
+# How the names of notes and of editors' backups end: nobody expects that these are read.
+NOTES = (".md", "~")
 # Pydantic's messages, in words of YAML.
 WORDS = {
     r"^\w+ should": "must", "^Value error, ": "", r", (not \d|got|unable).*| after validation": "",
@@ -115,7 +117,7 @@ class Files(Generic[Model]):
         lines = []
         read = {self.path(name) for name in self._stems()}
         for path in sorted(self.folder.glob("[!._]*")):
-            if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith((".md", "~")):
+            if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith(NOTES):
                 wanted = self.path(path.name.partition(".")[0]).relative_to(self.folder)
                 lines.append(f"{from_here(path)}: is not read; a {self.kind}'s file here is named {wanted}")
         return lines

@@ -39,11 +39,21 @@ def _folder_of_sources() -> str:
 
 
 config.CACHE_DIR = _folder_of_sources()
+# A pass that is not compiled would take hours; the variable is set by who debugs another program.
+config.DISABLE_JIT = 0
 
 
 def compiled(function: Function) -> Function:
     """Compile a function at its first call, and keep the compiled code on disk."""
     return cast(Function, _compile(function))
+
+
+def compiled_for(types: str, function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a function now, for arguments of these types alone."""
+    dispatcher = _compile(function)
+    dispatcher.compile(types)
+    dispatcher.disable_compile()
+    return cast(Callable[..., None], dispatcher)
 
 
 def compiled_twice(function: Function) -> tuple[Function, Function]:
@@ -63,6 +73,8 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     def load_or_forget(signature: Any, target: Any) -> Any:
         try:
             return load(signature, target)
+        except MemoryError:
+            raise
         except Exception:  # what unpickling a damaged file may raise
             dispatcher._cache.flush()
             return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.cpu import CPUContext
 from numba.extending import get_cython_function_address, intrinsic
@@ -83,7 +83,7 @@ def _multiply(
 # By type: the compiled matrix product, the address of its BLAS function, and the product with a vector.
 _PRODUCTS = {
     np.dtype(name): (
-        njit(_TYPES.format(name), cache=True, nogil=True)(_multiply),
+        kernels.compiled_for(_TYPES.format(name), _multiply),
         get_cython_function_address("scipy.linalg.cython_blas", gemm_name),
         gemv,
     )

@@ -22,7 +22,8 @@ def answered_claims(results: Results, paper: Paper) -> list[ClaimRow]:
         number = row.machine, row.profile, row.base_profile, row.speedup
         if not row.case or number not in numbers:
             answered.append(row)
-        numbers.add(number)
+        if row.is_one_number:
+            numbers.add(number)
     return answered
 
 

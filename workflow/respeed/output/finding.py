@@ -163,7 +163,7 @@ def _answer(results: Results, experiment: Experiment, rows: Sequence[Compared]) 
     ordered = sorted(lines.values(), key=lambda line: line.look == "ours")
     filled = set(chain.from_iterable(line.values for line in ordered))
     cases = [case for case in words.values() if case in filled]
-    caption = "in small type, the 95 % intervals, which the finding spans."
+    caption = "in small type, the intervals (95 %; of one row here over another, 97 %), which the finding spans."
     if experiment.unit == SECONDS:
         caption = f"{words_of_unit(experiment)}; {caption}"
     return Table(f"{experiment.title}, then and now", capitalized(caption), cases, ordered)
@@ -235,7 +235,8 @@ def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table
         look = "theirs" if row.machine == PAPER else "ours"
         lines.append(Line(group, words[row.case], _factors(row), look))
     columns = [column for column in lines[0].values if any(line.values[column].text != NOTHING for line in lines)]
-    return Table(f"{experiment.title}: why", "Each speedup is the product of its factors.", columns, lines)
+    caption = "Each speedup is the product of its factors."
+    return Table(f"{experiment.title}: why", caption, columns, lines, head=experiment.title)
 
 
 def _factors(row: Factors) -> dict[str, Value]:

@@ -117,7 +117,8 @@ const change = (name, value) => {
     try {
         history.replaceState(null, "", `${location.href.split("#")[0]}#${state}`);
     } catch {}
-    show();
+    if (name === "pin") showPane();
+    else show();
 };
 
 // An address of another run's page may name what is not here.
@@ -322,12 +323,12 @@ const describeClaim = (claim) => {
 
 const showForest = (parts, nameOfPart) => {
     const points = parts.flatMap((part, order) => {
-        const cell = cells.find((other) =>
-            ["machine", "paper", "experiment", "profile"].every((name) => other[name] === part[name])
-            && (other.case === part.case || !part.case),
+        // Rows of several programs may have one profile: then it is not known which of them the number is of.
+        const fitting = cells.filter((other) =>
+            other.seconds && ["machine", "paper", "experiment", "profile", "case"].every((name) => other[name] === part[name]),
         );
+        const cell = fitting.length === 1 ? fitting[0] : undefined;
         const [mark, look] = lookOf(part);
-        const span = part.speedup_low ? ` (${format(part.speedup_low)} to ${format(part.speedup_high)})` : "";
         const place = { place: nameOfPart(part), order, theirs: colour("text") };
         const point = {
             ...place,
@@ -338,7 +339,7 @@ const showForest = (parts, nameOfPart) => {
             published: part.published_low,
             colour: colour(look),
             fill: colour(part.speedup_low ? look : "page"),
-            says: `${format(part.speedup)}x${span} ${mark} ${part.verdict}`,
+            says: `${part.here} ${mark} ${part.verdict}`,
         };
         return part.published_high === part.published_low ? [point] : [point, { ...place, published: part.published_high }];
     });
@@ -459,7 +460,7 @@ const showPane = () => {
     pane.append(strip(number), make("div", { className: "scroll" }, table));
 };
 
-addEventListener("keydown", (event) => event.key === "Escape" && change("pin"));
+addEventListener("keydown", (event) => event.key === "Escape" && state.has("pin") && change("pin"));
 document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-cell]");
     if (button) change("pin", button.dataset.cell);

@@ -34,7 +34,7 @@ from respeed.text import counted, format_speedup, group_thousands, measured_time
 
 # The columns of a cell, beside its key, and of a round that the page's script reads.
 CELL_FIELDS = [
-    "label", "precision", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
+    "label", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
     "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason", "command",
 ]  # fmt: skip
 ROUND_FIELDS = [
@@ -127,16 +127,14 @@ def read_vega() -> list[str]:
 
     Raises UserError if the installed Snakemake has them no more.
     """
-    folders = [files("snakemake.assets") / "data" / name for name in ("vega", "vega-lite", "vega-embed")]
     try:
+        folders = [files("snakemake.assets") / "data" / name for name in ("vega", "vega-lite", "vega-embed")]
         return [
             f"/*\n{(folder / 'LICENSE').read_text('utf-8')}*/\n{(folder / f'{folder.name}.js').read_text('utf-8')}"
             for folder in folders
         ]
-    except FileNotFoundError as error:
-        raise UserError(
-            f"{error.filename}: not found; this Snakemake has no Vega: pip install 'snakemake<10'"
-        ) from None
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise UserError(f"{error}: this Snakemake brings no Vega; install the version in requirements.lock") from None
 
 
 def make_data(results: Results) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from respeed.text import (
     NOTHING,
     Value,
     format_number,
+    format_share,
     group_thousands,
     in_words,
     join_words,
@@ -115,6 +116,11 @@ def _is_free(paper: Paper, experiment: Experiment) -> bool:
     return experiment.unit == SECONDS and not paper.prints(experiment.name)
 
 
+def _own_precision(experiment: Experiment) -> str:
+    """Return the precision of a table's rows: its own, or else fp32."""
+    return experiment.precision or FULL_PRECISION
+
+
 def _label_speedup(label: str, precisions: str) -> str:
     return f"Speedup over fastest CPU ({', '.join(filter(None, [label, precisions]))})"
 
@@ -149,7 +155,7 @@ def _measured_lines(
 ) -> list[Line]:
     """Return the lines of a machine: the times or rates of each row, then the speedups of those on an accelerator.
 
-    A row in another precision than fp32 is left out if it has no time.
+    A row in another precision than the table's is left out if it has no time.
     """
     by_key = {speedup.key: speedup for speedup in speedups}
     rows = group_by(cells, lambda cell: (cell.profile, cell.algorithm if experiment.algorithms else ""))
@@ -157,7 +163,7 @@ def _measured_lines(
     ratios = []
     for row in rows.values():
         first = row[0]
-        if first.precision == FULL_PRECISION or any(cell.seconds for cell in row):
+        if first.precision == _own_precision(experiment) or any(cell.seconds for cell in row):
             times.append(_time_line(paper, experiment, row))
         timed = [cell for cell in row if cell.seconds and not cell.is_cpu]
         compared = {cell.case: by_key[cell.key] for cell in timed}
@@ -190,7 +196,7 @@ def _ratio_line(experiment: Experiment, first: Cell, speedups: Mapping[str, Spee
     for case, row in speedups.items():
         ratio = measured_value(row.speedup, row.speedup_low, row.speedup_high, unit="x")
         values[case] = _field(ratio, row, row.speedup_low, row.reason)
-    precisions = across_precisions(first.precision, [experiment.precision or FULL_PRECISION])
+    precisions = across_precisions(first.precision, [_own_precision(experiment)])
     return Line(first.machine, _label_speedup(first.label, precisions), values, is_ratio=True)
 
 
@@ -210,11 +216,12 @@ def _lacks_interval(line: Line) -> bool:
 
 
 def _fastest_line(paper: Paper, experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Line]:
-    """Yield the speedups of a machine's fastest row in fp32 over the paper's fastest row, if there are any.
+    """Yield the speedups of a machine's fastest row over the paper's fastest row, if there are any.
 
+    Ours is the fastest row in the table's precision.
     The speedup's interval is from our time alone.
     """
-    timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
+    timed = [cell for cell in cells if cell.seconds and cell.precision == _own_precision(experiment)]
     values = {}
     bases = set()
     # Of each case the fastest cell comes last, and stays.
@@ -305,6 +312,9 @@ def _remarks(cells: Sequence[Cell], speedups: Sequence[Speedup]) -> Iterator[str
         if cell.seconds and base and base.seconds and row.speedup and not cell.is_cpu:
             off = max(off, abs(row.speedup * cell.seconds / base.seconds - 1))
     if off > NOTICED:
-        yield f"Speedups compare means within sessions, seconds are means over all: their ratio is up to {off:.1%} off."
+        yield (
+            "Speedups compare means within sessions, seconds are means over all: their ratio is up to "
+            f"{format_share(off)} off."
+        )
     if remark := say_tensor_cores(cells):
         yield remark

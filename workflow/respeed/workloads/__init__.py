@@ -11,7 +11,6 @@ Files are parsed before they are imported, so that a broken file affects only it
 `frameworks`, `precisions`, `products` and `allocates`, which must be literals.
 """
 
-import contextlib
 import functools
 import importlib
 import json
@@ -199,8 +198,11 @@ def print_counts() -> None:
     """
     counts = []
     for name, parameters in json.load(sys.stdin):
-        counts.append((math.nan, math.nan))
-        with contextlib.suppress(Exception):
+        try:
             made = make_workload(Case("", name, parameters))
-            counts[-1] = made.flops() or math.nan, made.traffic_bytes() or math.nan
+            pair = made.flops() or math.nan, made.traffic_bytes() or math.nan
+        except Exception as error:  # of a file that a user added, or of one case
+            print(f"respeed: {name}: cannot be counted: {type(error).__name__}: {error}", file=sys.stderr)
+            pair = math.nan, math.nan
+        counts.append(pair)
     print(json.dumps(counts))

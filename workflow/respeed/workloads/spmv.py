@@ -12,7 +12,10 @@ from respeed.workloads.arrays import Zeros, applied, double, random_vectors, sym
 
 
 class _Sparse(Workload):
-    """Multiply by a sparse matrix A: arrays of its nonzero `values`, of their `columns`, and of the rows' `starts`."""
+    """Multiply by a sparse matrix A in CSR format.
+
+    It has the nonzero `values` row after row, their `columns`, and the places where rows begin, `starts`.
+    """
 
     precisions = ("fp32", "fp64")
     products = False
