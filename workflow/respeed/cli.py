@@ -166,8 +166,6 @@ COMMANDS = {
         "commands:show_claims", "show the claims of papers, and whether they hold", "claims --machine my-laptop",
         (
             MACHINE,
-            argument("--on", "GPU", "predict instead, by a data sheet, such as 'H100 SXM'"),
-            argument("--cpu", "CPU", "predict over the data sheet of this CPU, not over the CPU here"),
             SMOKE, JSON,
         ),
     ),
@@ -230,7 +228,6 @@ COMMANDS = {
         ),
     ),
     "probe": Command("backends:probe", arguments=(("backend", {}), ("device", {}))),
-    "count": Command("workloads:print_counts"),
 }  # fmt: skip
 
 

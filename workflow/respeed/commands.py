@@ -20,15 +20,12 @@ from respeed.analysis.claims import count_results
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
-from respeed.analysis.counts import count_cases
-from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, cannot_write, nearest, unknown
+from respeed.errors import UserError, cannot_write, nearest
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
-from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import paper_names
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
@@ -267,15 +264,9 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     return counts.reset_index().fillna("")
 
 
-def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | None, as_json: bool) -> None:
-    """Print each claim with the published number, ours, and the verdict; then how precise the numbers are.
-
-    With `on` or `cpu`, the names of data sheets, print instead the numbers that bounds alone predict (see `_predict`).
-    """
+def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
+    """Print each claim with the published number, ours, and the verdict; then how precise the numbers are."""
     name = _recorded(machine, smoke) if machine else load_config().this_machine
-    if on or cpu:
-        _predict(on, cpu, name, as_json)
-        return
     tables = read_tables(smoke, [name])
     papers = {}
     for paper in tables.papers.values():
@@ -296,28 +287,6 @@ def show_claims(smoke: bool, machine: str | None, on: str | None, cpu: str | Non
 def _title(paper: Paper) -> str:
     """Return the paper's title, and where and when it appeared."""
     return f"{paper.title} ({paper.venue} {paper.year})"
-
-
-def _predict(on: str | None, cpu: str | None, machine: str, as_json: bool) -> None:
-    """Print predictions of claims for the GPU `on` over the CPU `cpu`, or else over the measured CPU of `machine`."""
-    gpus = load_datasheets("gpu")
-    cpus = load_datasheets("cpu")
-    if not on:
-        raise UserError(f"--cpu: predictions are for a GPU as well; name it by --on: {', '.join(sorted(gpus))}")
-    if not cpu and machine not in recorded_machines(False):
-        raise UserError(f"--on: no rates of this CPU are measured; name its like by --cpu: {', '.join(sorted(cpus))}")
-    for mistake in unknown("--on: no data sheet of a GPU", on, gpus):
-        raise UserError(mistake)
-    for mistake in unknown("--cpu: no data sheet of a CPU", cpu, cpus) if cpu else ():
-        raise UserError(mistake)
-    rates = rates_of(cpus[cpu]) if cpu else measured_rates(read_tables(False, [machine])["cells"])
-    rates = {**rates, "gpu": (gpus[on].gflops, gpus[on].gbytes)}
-    predicted = {}
-    for paper in papers_shown(smoke=False).values():
-        if paper.rows and paper.claims:
-            predicted[_title(paper)] = [*predict_claims(paper, rates, count_cases)]
-    over = cpu or f"the CPU of {machine}, whose rates were measured"
-    _print("predictions", {"on": on, "over": over, "predicted": predicted}, as_json)
 
 
 def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from respeed.inputs.config import ALL, THIS, load_config
-from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Notes, Profile
+from respeed.inputs.machines import PROFILE_FILES, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.model import Paper
 from respeed.records import recorded_machines
@@ -47,11 +47,6 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
     """Return all valid profiles, with a message for any other; raise UserError if a `chosen` profile is not valid."""
     return PROFILE_FILES.load_all(chosen=chosen)
-
-
-def notes_shown() -> dict[str, Notes]:
-    """Return the notes in machines' files, by machine; a file with a mistake is left out, with a message."""
-    return MACHINE_FILES.load_all(chosen=())
 
 
 def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] = ()) -> list[str]:

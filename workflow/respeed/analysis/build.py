@@ -9,13 +9,12 @@ import pandas as pd
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, write_table
-from respeed.analysis.expected import Count
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
 from respeed.analysis.tables import TABLES, Fact, MachineRow
 from respeed.analysis.why import make_why
-from respeed.inputs.machines import Notes, Profiles
+from respeed.inputs.machines import Profiles
 from respeed.model import Papers
 from respeed.records import Description, read_description, read_imports, read_machines
 
@@ -45,31 +44,25 @@ def make_tables(
     smoke: bool,
     papers: Papers,
     profiles: Profiles,
-    notes: Mapping[str, Notes],
     only: Collection[str] = (),
-    count: Count | None = None,
 ) -> Tables:
-    """Read the records of all machines, or only of the machines in `only`, and derive every table of the `papers`.
-
-    `notes` are people's notes on machines, such as a price; `count` counts the work of cases that are not measured yet.
-    """
+    """Read the records of all machines, or only of the machines in `only`, and derive every table of the `papers`."""
     descriptions: dict[str, Description] = {}
     facts: list[Fact] = []
     frames = [read_rounds([], papers)]
-    prices = {machine: note.price for machine, note in notes.items() if note.price}
     # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
         of_machine = read_rounds(records, papers)
         description = read_description(machine, smoke)
         if records or description:
             imports = read_imports(machine, smoke)
-            facts += describe_machine(machine, records, of_machine, description, prices.get(machine), imports)
+            facts += describe_machine(machine, records, of_machine, description, imports)
         frames.append(of_machine)
         if description:
             descriptions[machine] = description
     rounds = pd.concat(frames, ignore_index=True)
     samples = Samples(rounds)
-    cells = add_totals(make_cells(rounds, papers, profiles, descriptions, prices, count), samples, papers)
+    cells = add_totals(make_cells(rounds, papers, profiles, descriptions), samples, papers)
     rows: dict[str, Sequence[MachineRow]] = {
         "cells": cells,
         "speedups": make_speedups(cells, samples, papers),

@@ -24,11 +24,11 @@ from respeed.analysis.estimates import (
     largest,
     what_is_missing,
 )
-from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, Count, add_expected
+from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, add_expected
 from respeed.analysis.rounds import JudgedRound, count_causes, every_case, settings_of
 from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Status, group_by
 from respeed.inputs.consent import why_denied
-from respeed.inputs.machines import Price, Profile, Profiles, other_library
+from respeed.inputs.machines import Profile, Profiles, other_library
 from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, PublishedRow, Unit, number_bytes
 from respeed.paths import imported_folder
@@ -198,22 +198,16 @@ def make_cells(
     papers: Papers,
     profiles: Profiles,
     descriptions: Mapping[str, Description],
-    prices: Mapping[str, Price] = {},
-    count: Count | None = None,
 ) -> list[Cell]:
-    """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none.
-
-    The cost is the seconds times the price of an hour of the entire machine, divided by 3600. The expected time of a
-    case that is not measured yet follows from its work, which `count` counts.
-    """
+    """Make a cell for every machine, case and profile: from its `rounds`, or with the reason why it has none."""
     judged = judge_cells(rounds)
     slots = {slot.key: slot for slot in _find_slots(rounds, papers, profiles, descriptions)}
     cells = []
     for key, slot in slots.items():
         unmeasured = JudgedCell(*key, "cannot-run" if slot.cannot else "due", slot.cannot or "not measured yet")
-        cells.append(_make_cell(slot, judged.get(key, unmeasured), prices.get(slot.machine)))
+        cells.append(_make_cell(slot, judged.get(key, unmeasured)))
     clocks = {key: _last(row.slowed for row in cell.ran) for key, cell in judged.items()}
-    return add_expected(cells, {key: slot.case for key, slot in slots.items()}, clocks, count)
+    return add_expected(cells, clocks)
 
 
 class _Slot(NamedTuple):
@@ -265,8 +259,8 @@ def _find_slots(
                 yield _Slot(machine, paper, experiment, case, row, label, cannot or why_denied(case))
 
 
-def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
-    """Return the cell of a slot; `price` is of its machine, or None if nobody gave one."""
+def _make_cell(slot: _Slot, judged: JudgedCell) -> Cell:
+    """Return the cell of a slot."""
     row = slot.row
     steps = slot.experiment.steps(slot.case)
     ran = judged.ran
@@ -319,8 +313,6 @@ def _make_cell(slot: _Slot, judged: JudgedCell, price: Price | None) -> Cell:
         bandwidth_gbytes=_last(once.bandwidth_gbytes for once in timed),
         expected_seconds=None,
         unexpected="",
-        cost=_known(seconds.value * price.per_hour / 3600) if price else None,
-        currency=price.currency if price else "",
         joules=_known(joules.value),
         joules_low=joules.low,
         joules_high=joules.high,

@@ -15,7 +15,7 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -23,7 +23,6 @@ from respeed.analysis.estimates import Number, largest
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.tables import Cell, CellKey, group_by
 from respeed.inputs.registry import workloads
-from respeed.model import Case, number_bytes
 from respeed.text import is_known, measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
@@ -44,11 +43,6 @@ CACHED_BYTES = 2**28
 TENSOR_CORES = (
     "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."
 )
-
-# FLOP and bytes of a step, each NaN if it cannot be counted, by the key of the case.
-Counts = Mapping[str, tuple[float, float]]
-UNCOUNTED = (math.nan, math.nan)
-Count = Callable[[Sequence[Case]], Counts]
 
 
 def bound_seconds(flops: Number, traffic_bytes: Number, peak_gflops: Number, bandwidth_gbytes: Number) -> Number:
@@ -78,33 +72,19 @@ def has_bound(workload: str, flops: Number) -> bool:
     return bool(flops and flops > 0) or not workloads()[workload].products
 
 
-def add_expected(
-    cells: Sequence[Cell],
-    cases: Mapping[CellKey, Case],
-    clocks: Mapping[CellKey, tuple[float, str] | None],
-    count: Count | None,
-) -> list[Cell]:
+def add_expected(cells: Sequence[Cell], clocks: Mapping[CellKey, tuple[float, str] | None]) -> list[Cell]:
     """Return the cells with `expected_seconds` and `unexpected`.
 
-    For a cell that is due, the rates are from other cases of its row, and `count` counts the work of its case. `clocks`
-    has the share of its highest clock at which a cell ran, with a reason, if that was low.
+    `clocks` has the share of its highest clock at which a cell ran, with a reason, if that was low.
     """
     rows = group_by(cells, attrgetter("machine", "profile"))
     peaks = {row: largest(cell.peak_gflops for cell in of_row) for row, of_row in rows.items()}
     bandwidths = {row: largest(cell.bandwidth_gbytes for cell in of_row) for row, of_row in rows.items()}
-    due = [cell for cell in cells if cell.status == "due" and bandwidths[cell.machine, cell.profile]]
-    counts = count([cases[cell.key] for cell in due]) if count and due else {}
     expected = []
     for cell in cells:
         row = cell.machine, cell.profile
-        flops = cell.flops
-        moved = cell.traffic_bytes
-        if cell.status == "due":
-            step_flops, step_bytes = counts.get(cases[cell.key].key, UNCOUNTED)
-            flops = cell.steps * step_flops
-            moved = cell.steps * step_bytes * number_bytes(cell.precision) / number_bytes("fp32")
-        bound = bound_seconds(flops, moved, peaks[row], bandwidths[row])
-        if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, flops):
+        bound = bound_seconds(cell.flops, cell.traffic_bytes, peaks[row], bandwidths[row])
+        if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, cell.flops):
             cell = replace(cell, expected_seconds=bound)
             cell = replace(cell, unexpected=explain(cell, clocks.get(cell.key)))
         expected.append(cell)

@@ -10,7 +10,6 @@ import pandas as pd
 from respeed.analysis.cells import tell_apart
 from respeed.analysis.estimates import largest
 from respeed.analysis.tables import Fact, group_by
-from respeed.inputs.machines import Price
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, Block, reasons_of
 from respeed.records import Accelerator, Description, Import, Record, Records
@@ -33,7 +32,6 @@ def describe_machine(
     records: Sequence[Record],
     rounds: pd.DataFrame,
     description: Description | None,
-    price: Price | None = None,
     imports: Sequence[Import] = (),
 ) -> list[Fact]:
     """Return a machine's rows of facts.csv; without records, from the machine's description alone.
@@ -72,7 +70,6 @@ def describe_machine(
             "timed blocks": _count_blocks(rounds),
             "source": ", ".join(commits) or "–",
             "seed": ", ".join(map(str, seeds)) or "–",
-            "price": _say_price(price) if price else "",
         },
         "profiles": _profiles(records),
     }
@@ -94,10 +91,6 @@ def _count_blocks(rounds: pd.DataFrame) -> str:
 def _join(texts: Iterable[str], separator: str = SEPARATOR) -> str:
     """Return the distinct texts, in order, as one text."""
     return separator.join(dict.fromkeys(texts))
-
-
-def _say_price(price: Price) -> str:
-    return f"{price.per_hour:g} {price.currency} an hour ({price.source}, {price.date})"
 
 
 def _show(fact: str, value: object) -> str:

@@ -51,7 +51,7 @@ NOT_OF_TOTALS = (
     "seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "slowness", "amount", "threads_ran",
     "joules_low", "joules_high", "watts",
 )  # fmt: skip
-ADDED_UP = ("seconds_measured", "flops", "traffic_bytes", "expected_seconds", "cost", "joules")
+ADDED_UP = ("seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules")
 
 # A cell as its rounds judge it, with the seconds of a step, or as a table shows it, with the seconds of its work.
 Timed = TypeVar("Timed", JudgedCell, Cell)

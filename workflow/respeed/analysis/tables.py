@@ -233,11 +233,6 @@ class Cell(CellRow):
     unexpected: str
     """Why `seconds` lies below `expected_seconds`, or above three times it, beyond its interval: the likeliest reason
     that records give. Empty if it does not, or there is no bound or no interval."""
-    cost: Number
-    """`seconds` times the price of an hour of the machine with all that is in it, over 3600, in `currency`. Empty if
-    no price is given, or no time."""
-    currency: str
-    """Currency of `cost`. Empty if no price is given."""
     joules: Number
     """Energy of `work`, with idle power, in J. Empty: see `energy_reason`."""
     joules_low: Number

@@ -1,11 +1,10 @@
 """Files that people write about hardware.
 
 A profile, workflow/hardware/<name>.yaml, describes a row of our tables and how it runs. Notes on a machine,
-workflow/machines/<machine>.yaml, are facts that no measurement shows, such as its price. Data sheets of CPUs and GPUs
+workflow/machines/<machine>.yaml, are facts that no measurement shows. Data sheets of CPUs and GPUs
 are in workflow/datasheets.yaml.
 """
 
-import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -126,20 +125,6 @@ def other_library(profile: Profile, facts: Mapping[str, Any]) -> str | None:
     return None
 
 
-# As 2026-11-22.
-Day = Annotated[str, AfterValidator(lambda day: str(datetime.date.fromisoformat(day)))]
-
-
-@dataclass(frozen=True, config=FORM)
-class Price:
-    """The price of the entire machine for an hour, in a currency (ISO 4217), with the price's source and day."""
-
-    per_hour: Positive
-    currency: Annotated[str, Field(pattern="^[A-Z]{3}$", description="three capital letters, such as USD")]
-    source: Annotated[str, Field(min_length=1, max_length=200)]
-    date: Day
-
-
 # The options of sbatch, by their full names, that choose a node and how to have it. Others name files, or end the list
 # of options, so that what follows them is run.
 OPTIONS = (
@@ -193,7 +178,6 @@ class Notes:
     """
 
     name: SkipJsonSchema[str]
-    price: Price | None = None
     profiles: Annotated[tuple[Annotated[str, known("hardware profile", profile_names)], ...], SOME] | None = None
     slurm: Annotated[Slurm, AfterValidator(lambda slurm: SLURM | slurm)] | None = None
 

@@ -2,17 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from operator import attrgetter
 
 import pandas as pd
 
 from respeed.analysis.cells import reference
-from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.tables import CaseRow, Cell, Fact, Rank
+from respeed.analysis.tables import CaseRow, Fact, Rank
 from respeed.model import Paper
 from respeed.output.results import Results
 from respeed.output.table import Line, Table
-from respeed.text import Value, format_number, in_words, join_words, measured_value
+from respeed.text import Value, in_words, join_words, measured_value
 
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
@@ -33,19 +31,6 @@ def lay_out_machines(results: Results) -> Table:
         values[_case_of(row)][results.aliases[row.machine]] = value
     caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
     return _by_machine(results, values, "Machines beside one another", caption)
-
-
-def lay_out_cost(results: Results) -> Table:
-    """Return a table of what each case costs on each machine, on the machine's cheapest row in fp32."""
-    cells = results.rows(Cell)
-    priced = [cell for cell in cells if cell.cost and cell.precision == FULL_PRECISION]
-    values: dict[CaseKey, dict[str, Value]] = defaultdict(dict)
-    for cell in sorted(priced, key=attrgetter("cost")):
-        cost = f"{format_number(cell.cost)} {cell.currency}"
-        value = Value(cost, f"{cell.work}: {cell.label}")
-        values[_case_of(cell)].setdefault(results.aliases[cell.machine], value)
-    caption = "Seconds at the price of an hour of the machine, on its cheapest row in fp32. Other rows: cells.csv."
-    return _by_machine(results, values, "What it costs", caption)
 
 
 def _case_of(row: CaseRow) -> CaseKey:

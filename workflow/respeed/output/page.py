@@ -25,7 +25,7 @@ from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
 from respeed.output.layout import front, section
-from respeed.output.machines import lay_out_cost, lay_out_machine, lay_out_machines, lay_out_protocol, say_time
+from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
 from respeed.output.table import escape_markdown, templates, to_html, to_markdown
@@ -105,7 +105,7 @@ def make_page(results: Results) -> str:
             part = section(results, paper, experiment, to_html)
             if part["tables"]:
                 sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
-    tables = [lay_out_machines(results), lay_out_cost(results)]
+    tables = [lay_out_machines(results)]
     tables += [lay_out_machine(results, name) for name in results.machines]
     tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]

@@ -7,7 +7,7 @@ from typing import Any
 from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
 from respeed.output.layout import front, section
-from respeed.output.machines import lay_out_cost, lay_out_machine, lay_out_machines, lay_out_protocol
+from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
 from respeed.output.results import Results
 from respeed.output.table import to_typst
 from respeed.paths import results_folder
@@ -17,7 +17,7 @@ from respeed.text import join_words
 def make_context(results: Results) -> dict[str, Any]:
     """Return the contents of the report's facts file, ready for JSON."""
     days = sorted(results.table("rounds")["started"].str[:10])
-    machines = [lay_out_machines(results), lay_out_cost(results)]
+    machines = lay_out_machines(results)
     papers = []
     elsewhere = []
     for paper in results.papers.values():
@@ -31,7 +31,7 @@ def make_context(results: Results) -> dict[str, Any]:
         "papers": papers,
         "page": f"{results_folder(results.smoke)}/tables.html",
         "elsewhere": join_words(elsewhere),
-        "machines": [to_typst(table) for table in machines if table.lines],
+        "machines": to_typst(machines) if machines.lines else "",
         "facts": [to_typst(lay_out_machine(results, name)) for name in results.machines],
     }
 

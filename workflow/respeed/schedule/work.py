@@ -8,16 +8,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, product
 
-from respeed.analysis.counts import digest_of
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.tables import CellKey
 from respeed.inputs.config import Config, Preset
 from respeed.inputs.consent import why_denied
 from respeed.inputs.machines import Profile
-from respeed.inputs.registry import runs
+from respeed.inputs.registry import runs, workloads
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, Papers, command_of
 from respeed.paths import PAPERS
@@ -232,4 +231,11 @@ def source_of(case: Case, architecture: str) -> str:
     """
     command = command_of(case, architecture)
     programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
-    return hashlib.sha256(json.dumps([digest_of(case.workload), programs], sort_keys=True).encode()).hexdigest()[:16]
+    sources = json.dumps([_digest_of(case.workload), programs], sort_keys=True)
+    return hashlib.sha256(sources.encode()).hexdigest()[:16]
+
+
+@cache
+def _digest_of(workload: str) -> str:
+    """Return the checksum of a workload's file."""
+    return hashlib.sha256(workloads()[workload].file.read_bytes()).hexdigest()

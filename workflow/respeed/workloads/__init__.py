@@ -13,9 +13,7 @@ Files are parsed before they are imported, so that a broken file affects only it
 
 import functools
 import importlib
-import json
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -188,21 +186,3 @@ def find_workload(name: str) -> type[Workload]:
 def make_workload(case: Case) -> Workload:
     """Return the workload of a case; NotMeasurable if its parameters do not fit together."""
     return find_workload(case.workload)(**case.parameters)
-
-
-def print_counts() -> None:
-    """Print, as a JSON list of pairs, the FLOP and bytes of a step of each case in standard input.
-
-    Standard input is a JSON list of cases, each a pair of workload and parameters. An unknown count is NaN; if a case
-    cannot be made, both its counts are NaN.
-    """
-    counts = []
-    for name, parameters in json.load(sys.stdin):
-        try:
-            made = make_workload(Case("", name, parameters))
-            pair = made.flops() or math.nan, made.traffic_bytes() or math.nan
-        except Exception as error:  # of a file that a user added, or of one case
-            print(f"respeed: {name}: cannot be counted: {type(error).__name__}: {error}", file=sys.stderr)
-            pair = math.nan, math.nan
-        counts.append(pair)
-    print(json.dumps(counts))
