@@ -6,8 +6,9 @@ are in workflow/datasheets.yaml.
 """
 
 import datetime
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +20,8 @@ from typing_extensions import TypedDict
 
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
-from respeed.machine.cpu import INSTRUCTIONS, choice_as_text
+from respeed.machine import name_words
+from respeed.machine.cpu import INSTRUCTIONS, Bound, choice_as_text, cpu_model, memory_rate, peak_of_cores
 from respeed.machine.software import LIBRARIES, library_label
 from respeed.model import (
     FORM,
@@ -226,3 +228,19 @@ def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
     """Return all data sheets by name, or those of one kind; raise UserError if their file has mistakes."""
     sheets = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
     return {name: sheet for name, sheet in sheets.items() if kind in ("", sheet.kind)}
+
+
+def find_bounds(cpus: Sequence[int]) -> tuple[Bound, Bound]:
+    """Return the highest GFLOP/s in fp32 of the cores of these CPUs, and the highest GB/s of the memory.
+
+    They are by the data sheet of the CPU here, if there is one, else by what the system reports.
+    """
+    words = f"-{name_words(cpu_model())}"
+    cores = len(cpus)
+    for name, sheet in load_datasheets("cpu").items():
+        if words.endswith(f"-{name_words(name)}") and "fp32" in sheet.gflops:
+            rate = sheet.gflops["fp32"] * cores / sheet.cores
+            how = f"data sheet of {name}, {cores} of {sheet.cores} cores"
+            sockets = math.ceil(cores / sheet.cores)
+            return Bound(rate, how, sheet.source), Bound(sheet.gbytes * sockets, f"data sheet of {name}")
+    return peak_of_cores(cpus), memory_rate()
