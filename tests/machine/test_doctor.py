@@ -146,7 +146,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     probe = Made(seconds=iter([0.01] * (200 - made["slow"]) + [0.0126] * made["slow"]).__next__)
     patch.setattr(rows, "probe_device", lambda backend, device: made["trials"].get(backend, {}))
     patch.setattr(doctor, "probe_device", try_device)
-    patch.setattr(doctor, "who_measures", lambda: None)
+    patch.setattr(doctor, "who_measures", lambda: made.get("holder"))
     patch.setattr(doctor, "make_backend", make_backend)
     patch.setattr(doctor, "measure_ceilings", measure_ceilings)
     patch.setattr(doctor, "make_bench", lambda backend: (Made(probe=probe), {"threads_ran": made["ran"]}))
@@ -230,7 +230,7 @@ WRONG: dict[str, tuple[Callable[[pytest.MonkeyPatch], object], str, str, str]] =
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_doctor_says_what_a_run_would_stumble_over_and_what_to_do(
+def test_doctor_says_what_would_stop_a_run(
     wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make, subject, state, advice = WRONG[wrong]
@@ -247,7 +247,7 @@ def test_doctor_says_what_a_run_would_stumble_over_and_what_to_do(
     assert advice in finding["advice"]
 
 
-def test_doctor_s_document_has_numbers_and_every_profile(
+def test_the_document_has_findings_and_every_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     forget()
@@ -265,7 +265,19 @@ def test_doctor_s_document_has_numbers_and_every_profile(
     }  # fmt: skip
 
 
-def test_a_chosen_gpu_is_named_and_a_battery_that_may_be_on_mains_is_none(
+def test_nothing_is_timed_beside_another_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget()
+    pretend(MACHINES["fine"] | {"holder": "pid 7", "trials": {}, "gflops": []}, tmp_path, monkeypatch)
+    monkeypatch.setattr(rows, "probe_device", lambda backend, device: {})
+    assert main(["doctor", "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert findings[-1]["state"] == "another measurement is running: pid 7"
+    assert findings[-1]["advice"] == "wait for it"
+
+
+def test_a_chosen_gpu_is_named_and_an_unknown_plug_is_no_battery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where a battery is charged to a part only, the system does not tell whether it is plugged in."""

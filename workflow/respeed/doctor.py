@@ -14,7 +14,7 @@ import psutil
 from tabulate import tabulate
 
 from respeed.analysis.neighbours import find_quiet
-from respeed.backends import Backend, make_backend
+from respeed.backends import make_backend
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.machines import PROFILE_FILES, Profiles, find_bounds
@@ -45,12 +45,12 @@ from respeed.protocol import REAL
 from respeed.schedule.rows import check_same_machine, find_rows, probe_device
 from respeed.text import NOTHING, counted, format_number
 
-# A process that takes more than this share of a core while we look will probably take as much while we measure.
-BUSY_SHARE = 0.05
+# A process that takes more than these percent of a core while we look will probably take as much while we measure.
+BUSY_PERCENT = 5
 # The counters of all CPUs have a grain of 10 ms, and programs that have just ended are not shown either.
-HIDDEN_SHARE = 0.25
-# Steal time above this share of the cores shows that the host gives them to others.
-STEAL_SHARE = 0.01
+HIDDEN_PERCENT = 25
+# Steal time above these percent of the cores shows that the host gives them to others.
+STEAL_PERCENT = 1
 LOOK_SECONDS = 1.0
 # The ways in which a CPU works; a guest's time is in the user's.
 WORKING = ("user", "nice", "system", "irq", "softirq")
@@ -64,11 +64,14 @@ MAX_SLOW_SHARE = 0.2
 LOW_SHARE = 0.5
 # OpenBLAS's kernels that use AVX-512.
 WIDE_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids", "unknown")
-VIRTUAL = "that CPUs of a virtual machine are threads of one core (try half as many threads)"
-UNSEEN = "what else this column names, or heat or a power limit (watch the clock while it computes)"
+VIRTUAL = "virtual CPUs that share a core (try half as many threads)"
+UNSEEN = "another line of this column? heat or a power limit (watch the clock while it computes)"
 # What the kernel counts, as a finding: its subject, what happens, and what to do.
 LOST = {
-    "quota_seconds": ("CPU quota", "stops threads", "raise the container's CPU limit, or ask for fewer threads"),
+    "quota_seconds": (
+        "throttling", "the CPU quota stops threads",
+        "raise the container's CPU limit, or ask for fewer threads",
+    ),
     "throttled_seconds": (
         "clocks", "lowered for heat",
         "cool it, or expect lower clocks: a machine that is always hot is measured as it is",
@@ -108,7 +111,11 @@ def examine(as_json: bool) -> int:
     """
     name = load_config().this_machine
     profiles = PROFILE_FILES.load_all(chosen=())
-    findings = [*_facts(), *_cpu(), *_memory(), *_files(name), *_programs(), *_devices(profiles), *_steadiness()]
+    findings = [*_facts(), *_cpu(), *_memory(), *_files(name), *_programs(), *_devices()]
+    if holder := who_measures():
+        findings.append(Finding("respeed", f"another measurement is running: {holder}", "wait for it"))
+    else:
+        findings += [*_trials(profiles), *_steadiness()]
     rows = _profiles(profiles)
     is_fit = not any(finding.advice for finding in findings)
     if as_json:
@@ -126,7 +133,7 @@ def examine(as_json: bool) -> int:
 
 def _facts() -> Iterator[Finding]:
     """Yield the facts of the machine, none of which needs advice."""
-    cores = f"{len(usable_cores())} physical cores usable"
+    cores = f"{counted(len(usable_cores()), 'physical core')} usable"
     if small := small_cores():
         cores += f" of two kinds; {small} are small, and a row of all cores waits for them"
     yield Finding("CPU", f"{cpu_model()}: {cores}, {os.cpu_count()} logical CPUs")
@@ -204,28 +211,26 @@ def _programs() -> Iterator[Finding]:
     busy = [
         f"{name} ({percent:.0f}% of a core)"
         for percent, name in sorted(shares.values(), reverse=True)
-        if percent > 100 * BUSY_SHARE
+        if percent > BUSY_PERCENT
     ]
-    advice = "close them, or measure later" if busy else None
-    yield Finding("other programs", ", ".join(busy[:4]) or "none busy", advice)
+    if busy:
+        yield Finding("other programs", ", ".join(busy[:4]), "close them, or measure later")
+    else:
+        yield Finding("other programs", "none busy")
     # Other users' programs may be hidden, as those outside of a container are; the counters of all CPUs have them.
     hidden = sum(spent[way] for way in WORKING) - visible
-    if hidden > 100 * HIDDEN_SHARE:
+    if hidden > HIDDEN_PERCENT:
         yield Finding("hidden programs", f"busy ({hidden:.0f}% of a core)", "measure when nobody else uses this host")
     steal = spent["steal"] / (os.cpu_count() or 1)
-    if steal > 100 * STEAL_SHARE:
+    if steal > STEAL_PERCENT:
         yield Finding("host", f"gives {steal:.0f}% of our time to others", "use a host of your own, or more rounds")
 
 
-def _devices(profiles: Profiles) -> Iterator[Finding]:
-    """Yield the driver's facts of NVIDIA's devices, and whether each backend computes rightly on each device.
-
-    SciPy's BLAS is not tried: its products are timed.
-    """
+def _devices() -> Iterator[Finding]:
+    """Yield the driver's facts of NVIDIA's devices."""
     names = accelerator_names()
-    error = driver_error()
-    chosen = name_card(names, os.environ) if names or error else "none that NVIDIA's driver knows"
-    yield Finding("accelerators", chosen, error)
+    chosen = name_card(names, os.environ) if names else "none that NVIDIA's driver shows"
+    yield Finding("accelerators", chosen, driver_error())
     for facts in device_facts():
         name = facts.pop("name", "NVIDIA GPU")
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items()]
@@ -236,8 +241,12 @@ def _devices(profiles: Profiles) -> Iterator[Finding]:
         elif 0 < facts.get("power_limit_watts", 0.0) < usual:
             advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}"
         yield Finding(name, ", ".join(texts), advice)
-    rows = [row for row in profiles.values() if not (row.optional or missing_device(row.device))]
-    pairs = [*dict.fromkeys((row.backend, row.device) for row in rows if row.backend not in ("numpy", "program"))]
+
+
+def _trials(profiles: Profiles) -> Iterator[Finding]:
+    """Yield whether each backend computes rightly on each device, but for SciPy's BLAS, whose products are timed."""
+    rows = [row for row in profiles.values() if not row.optional and row.backend not in ("numpy", "program")]
+    pairs = sorted({(row.backend, row.device) for row in rows if not missing_device(row.device)})
     with ThreadPoolExecutor() as pool:  # each trial is a process, which takes seconds to import its library
         answers = pool.map(lambda pair: probe_device(*pair, anew=True), pairs)
         for (backend, device), answer in zip(pairs, answers, strict=True):
@@ -247,13 +256,10 @@ def _devices(profiles: Profiles) -> Iterator[Finding]:
 
 
 def _steadiness() -> Iterator[Finding]:
-    """Time the reference probe, products and copies, and count threads, unless another measurement is running."""
-    if holder := who_measures():
-        yield Finding("respeed", f"another measurement is running: {holder}", "wait for it")
-        return
+    """Time the reference probe, products and copies, and count threads."""
     cores = len(usable_cores())
     try:
-        backend = _numpy(cores)
+        backend = make_backend("numpy", device="cpu", precision="fp32", threads=cores, seed=0)
     except NotMeasurable as reason:
         yield Finding("reference probe", f"not looked at: {reason}")
         return
@@ -265,7 +271,7 @@ def _steadiness() -> Iterator[Finding]:
     elapsed = seconds_now() - began
     for cause, (subject, state, advice) in LOST.items():
         # The quota's seconds are those of all threads together, the clocks' those of the hottest core.
-        share = (happened[cause] or 0.0) / (elapsed * (cores if subject == "CPU quota" else 1))
+        share = (happened[cause] or 0.0) / (elapsed * (cores if subject == "throttling" else 1))
         if share > REAL.max_lost_share:
             yield Finding(subject, f"{state} for {share:.0%} of the time", advice)
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
@@ -280,22 +286,17 @@ def _steadiness() -> Iterator[Finding]:
     yield from _speeds()
 
 
-def _numpy(threads: int) -> Backend:
-    """Return NumPy with SciPy's BLAS on so many threads; raise NotMeasurable if this BLAS cannot be used."""
-    return make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=0)
-
-
 def _speeds() -> Iterator[Finding]:
     """Yield how fast a product is, on one core and on all, and a copy on all, beside what the hardware can reach."""
     cpus = usable_cores()
     for threads in sorted({1, len(cpus)}):
-        backend = _numpy(threads)
+        backend = make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=0)
         rates = measure_ceilings(backend)
         peak, memory = find_bounds(cpus[:threads])
         causes = [VIRTUAL] if is_virtual() else []
         kernel = backend.describe()["kernel"]
         if "avx512f" in cpu_flags() and kernel not in WIDE_KERNELS:
-            causes.append(f"the library, whose {kernel} kernels have no AVX-512 (try a newer SciPy, or MKL)")
+            causes.append(f"{kernel} kernels without AVX-512 (try a newer SciPy, or MKL)")
         cores = counted(threads, "core")
         yield _compare(f"product, {cores}", 1e-9 * rates["flops_per_second"], "GFLOP/s", peak, [*causes, UNSEEN])
     yield _compare(f"copy, {cores}", 1e-9 * rates["bytes_per_second"], "GB/s", memory, [UNSEEN])
@@ -310,7 +311,7 @@ def _compare(subject: str, rate: float, unit: str, bound: Bound, causes: list[st
     if share is None:
         return Finding(subject, f"{format_number(rate)} {unit}; not computed: {bound.how}", speed=speed)
     state = f"{format_number(rate)} of {format_number(bound.rate)} {unit} computed ({bound.how}), {share:.0%}"
-    advice = f"slow for this machine; the cause may be {', or '.join(causes)}"
+    advice = f"slow for this machine: {'? '.join(causes)}?"
     return Finding(subject, state, advice if share < LOW_SHARE else None, speed)
 
 
@@ -321,6 +322,6 @@ def _profiles(profiles: Profiles) -> list[Facts]:
     for name, profile in sorted(profiles.items()):
         row = rows.get(name)
         remark = why_not.get(name, "measured only where it is named" if profile.optional else None)
-        place = {"threads": row and row.threads, "CPUs": row and show_list(row.cpus)}
-        lines.append({"profile": name, "label": profile.label, "applies": name in rows, **place, "remark": remark})
+        cores = {"threads": row and row.threads, "CPUs": row and show_list(row.cpus)}
+        lines.append({"profile": name, "label": profile.label, "applies": name in rows, **cores, "remark": remark})
     return lines

@@ -46,7 +46,7 @@ EXTENSIONS = {
 # Agner Fog's tables of instructions and chipsandcheese.com.
 CORES = {
     "AuthenticAMD 21 ": (16, "two units of 128 bits for a module of two cores"),
-    "AuthenticAMD 23 ([0-9]|[1-3][0-9]|4[0-7]) ": (16, "Zen's units of 128 bits"),
+    "(AuthenticAMD 23 ([0-9]|[1-3][0-9]|4[0-7])|HygonGenuine 24) ": (16, "Zen's units of 128 bits"),
     "AuthenticAMD 25 ": (32, "Zen 4's units of 256 bits"),
     "AuthenticAMD 26 (3[2-9]|4[0-7]|9[6-9]|10[0-9]|11[01]) ": (32, "the units of 256 bits of Zen 5 in notebooks"),
     "GenuineIntel 6 (102|125|126|140|141|167) ": (32, "AVX-512 on one unit"),
