@@ -4,6 +4,7 @@ The texts are those of such machines, cut to what matters; a machine has as many
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from respeed import doctor
 from respeed.cli import main
+from respeed.text import squeeze
 from tests.machine.test_doctor import MACHINES, forget, pretend
 
 CPUS = "sys/devices/system/cpu"
@@ -206,6 +208,8 @@ def test_a_product_is_compared_with_its_computed_peak(
     assert product["speed"]["computed"] == (kind.computed and pytest.approx(kind.computed, rel=1e-4))
     assert product["state"].partition("computed")[2].lstrip(" :(").startswith(kind.how)
     assert findings.get("computed by", {"state": ""})["state"] == kind.remark
+    if names := re.findall("Model name:(.*)", kind.lscpu):
+        assert findings["CPU"]["state"].startswith(f"{squeeze(names[0])}: ")
 
 
 def test_products_and_a_copy_are_timed_here() -> None:
