@@ -50,7 +50,8 @@ def steady(wanted: Wanted, number: int) -> Outcome:
 def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **facts: Any) -> Record:
     """Return the record that the turn leaves, as the one after `before` others, a minute each."""
     profile, start, results = turn.row.profile, {}, []
-    for wanted, number in turn.cases:
+    for entry in turn.cases:
+        wanted, number = entry.wanted, entry.goal
         came_out = outcomes(wanted, number)
         if isinstance(came_out, str):
             said = {"status": came_out, "reason": "it was so", "flops": None, "traffic_bytes": None}
@@ -91,5 +92,5 @@ def run(
 def said_of(turns: Iterable[Turn]) -> list[tuple[str, list[tuple[str, int]], str]]:
     """Return what tells turns apart: the row, the cases with their rounds, and why they are measured again."""
     return [
-        (turn.row.profile.name, [(wanted.key, number) for wanted, number in turn.cases], turn.again) for turn in turns
+        (turn.row.profile.name, [(entry.wanted.key, entry.goal) for entry in turn.cases], turn.again) for turn in turns
     ]

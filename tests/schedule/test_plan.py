@@ -87,13 +87,13 @@ def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_r
     after, done = Plan(asked, records), Counter[tuple[str, str]]()
     assert (after.next_turn(), after.seconds_left()) == (None, 0)
     for turn in taken:
-        assert {one.profile for one, _ in turn.cases} == {turn.row.profile.name}
+        assert {entry.wanted.profile for entry in turn.cases} == {turn.row.profile.name}
         # Round one of everything before round two of anything. What is spare and does not fit is not waited for.
-        tier, number = min((one.tier, number) for one, number in turn.cases)
+        tier, number = min((entry.tier, entry.goal) for entry in turn.cases)
         assert all(done[one.place] >= number - 1 for one in asked.wanted if one.tier <= min(tier, USUAL))
-        for one, of_case in turn.cases:
-            done[one.place] += 1
-            assert of_case == done[one.place] <= number
+        for entry in turn.cases:
+            done[entry.wanted.place] += 1
+            assert entry.goal == done[entry.wanted.place] <= number
     assert set(done.values()) <= {asked.preset.rounds}
     assert {one.place for one in asked.wanted if one.tier <= USUAL} <= done.keys()
 
@@ -122,8 +122,10 @@ def test_the_turns_of_known_runs_and_their_times_are_the_known_ones() -> None:
         asked, records = work(**options), list[Record]()
         lines.append(f"{options}")
         while turn := (plan := Plan(asked, tuple(records))).next_turn():
-            cases = ", ".join(f"{one.cells[0].experiment}/{one.case.name} {number}" for one, number in turn.cases)
-            left, takes = plan.seconds_left(), plan.seconds_of_turn(turn)
+            cases = ", ".join(
+                f"{entry.wanted.cells[0].experiment}/{entry.wanted.case.name} {entry.goal}" for entry in turn.cases
+            )
+            left, takes = plan.seconds_left(), plan.seconds_of(turn.cases)
             lines.append(f"{left:g} s {turn.row.profile.name} {takes:g} s {turn.again}: {cases}")
             records.append(record_of_turn(turn, asked, outcomes, len(records)))
         lines.append(f"in all {plan.spent_seconds:g} s")
@@ -246,7 +248,7 @@ def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of
 
     def tables(plan: Plan, seconds: float = math.inf) -> set[str]:
         turn = plan.next_turn(seconds)
-        return {one.cells[0].experiment for one, _ in turn.cases} if turn else set()
+        return {entry.wanted.cells[0].experiment for entry in turn.cases} if turn else set()
 
     # Where time is short, nothing is taken along.
     timed = work(rounds=2, profiles=("gpu", "torch-all"), minutes=60)
@@ -320,7 +322,7 @@ KNOWN_RUNS: list[tuple[dict[str, Any], Outcomes]] = [
 
 def again(taken: list[Turn]) -> set[tuple[str, str]]:
     """What was measured beyond the first rounds."""
-    return {(one.profile, one.case.name) for turn in taken[12:] for one, _ in turn.cases}
+    return {(entry.wanted.profile, entry.wanted.case.name) for turn in taken[12:] for entry in turn.cases}
 
 
 @pytest.mark.parametrize(
@@ -340,7 +342,7 @@ def test_what_the_first_rounds_left_unsettled_is_measured_again_until_it_is_and_
     assert {turn.again for turn in taken[:12]} == {""}
     assert again(taken) == cells
     assert {turn.again for turn in taken[12:]} == ({reason} if reason else set())
-    assert max((number for turn in taken[12:] for _, number in turn.cases), default=0) == last
+    assert max((entry.goal for turn in taken[12:] for entry in turn.cases), default=0) == last
 
 
 def noisy_cores(wanted: Wanted, number: int) -> Outcome:
@@ -356,7 +358,7 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
     taken, records = run(asked, noisy_cores)
     assert claim_verdicts(records[:12])["second-core"] == "not settled"
     assert {turn.again for turn in taken[12:]} == {CLAIM_OPEN}
-    assert {wanted.case.name for turn in taken[12:] for wanted, _ in turn.cases} >= {"576x1024"}
+    assert {entry.wanted.case.name for turn in taken[12:] for entry in turn.cases} >= {"576x1024"}
     # It is decided: what stands in the way is only that these steps are far above what their rates allow.
     assert claim_verdicts(records)["second-core"] == "not fair here"
 

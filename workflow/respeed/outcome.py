@@ -72,7 +72,7 @@ def announce(run: Run) -> str:
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
-    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.is_due))
+    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.rounds_left))
     lines = []
     for paper, table in chosen_tables(run.config, run.papers):
         cells = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}

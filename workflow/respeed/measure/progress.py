@@ -119,12 +119,12 @@ class Progress:
         if turn.again:
             aim = f"again ({turn.again}); {in_words(self.seconds)} gone, at most {remaining} left"
         else:
-            aim = f"round {turn.cases[-1][1]} of {goal}; {in_words(self.seconds)} gone, about {remaining} left"
+            aim = f"round {turn.cases[-1].goal} of {goal}; {in_words(self.seconds)} gone, about {remaining} left"
             aim += f" to the end of round {goal}"
         self.say(f"respeed: turn {self.turns}: {turn.row.profile.name}, {counted(len(turn.cases), 'case')}, {aim}")
         self._plan = plan
         self._disturbed_in_turn = Disturbed()
-        self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
+        self._wanted = {entry.wanted.key: entry.wanted for entry in turn.cases}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
         self._rounds: dict[CellKey, list[Round]] = defaultdict(list)
         for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()], Round):

@@ -45,7 +45,7 @@ def measure_session(
                 _say_moved(begun, plan, progress)
                 progress.end("nothing is left to measure within the minutes")
                 return True
-            needed = plan.seconds_of_turn(turn)
+            needed = plan.seconds_of(turn.cases)
             if needed > seconds:
                 _say_moved(begun, plan, progress)
                 progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
@@ -61,10 +61,11 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     """Measure a turn; return None if its row's backend started, else the reason why it did not."""
     work = plan.work
     row = turn.row
-    cases = tuple(
-        Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess) for wanted, number in turn.cases
-    )
-    order = Order(row.profile, row.threads, row.cpus, cases, work.timing, work.seed)
+    jobs = []
+    for entry in turn.cases:
+        wanted = entry.wanted
+        jobs.append(Job(wanted.case, entry.goal, wanted.source, wanted.rehearsals, wanted.guess))
+    order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn(records)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, permutations
 
 from respeed.analysis.counts import digest_of
 from respeed.analysis.estimates import FULL_PRECISION
@@ -24,9 +24,16 @@ from respeed.paths import PAPERS
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
-# Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
-FIRST = 0
-USUAL = 1
+# Tiers: the first table, and the usual cases; all higher tiers are of spare cases, with a tier for each row.
+Tier = tuple[int, bool, str]
+FIRST = (0, False, "")
+USUAL = (1, False, "")
+# The first numbers of the higher tiers.
+OTHER_PRECISION = 2
+SILENT = 3
+
+# A guess: a round of a smoke case, without the start of its process.
+SMOKE_CASE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Wanted:
     row: Row
     case: Case
     cells: tuple[CellKey, ...]
-    tier: int
+    tier: Tier
     is_first: bool
     source: str
     rehearsals: tuple[Case, ...]
@@ -120,22 +127,28 @@ def list_work(
     tables = chosen_tables(config, papers)
     work: dict[tuple[str, str], Wanted] = {}
     early = _shown_first(rows) or {*rows}
+    is_smoke = config.preset.is_smoke
+    # An accelerator's rows may take longer than the minutes.
+    has_spare = config.preset.minutes > 0 and not all(row.profile.is_cpu for row in rows.values())
     for paper, experiment in tables:
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
                 name = f"{paper.name}/{experiment.name}/{case.name}"
-                if why_denied(case) or (only and not any(_names(word, name, case.workload) for word in only)):
+                is_chosen = not only or any(_names(word, name, case.workload) for word in only)
+                if why_denied(case) or not is_chosen:
                     continue
-                is_first = experiment is tables[0][1] and row.profile.name in early
+                profile = row.profile.name
+                is_first = experiment is tables[0][1] and profile in early
+                cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, profile)
                 wanted = Wanted(
                     row,
                     case,
-                    (CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name),),
-                    _tier(config, paper, experiment, row, is_first, rows),
+                    (cell,),
+                    _tier(config, paper, experiment, row, is_first) if has_spare else USUAL,
                     is_first,
                     source_of(case, row.profile.architecture),
-                    () if config.preset.is_smoke else experiment.smoke_cases,
-                    experiment.round_seconds / len(experiment.cases),
+                    () if is_smoke else experiment.smoke_cases,
+                    SMOKE_CASE_SECONDS if is_smoke else experiment.round_seconds / len(experiment.cases),
                 )
                 if before := work.get(wanted.place):
                     wanted = replace(
@@ -190,38 +203,31 @@ def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
     ]
 
 
-def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool, rows: Rows) -> int:
-    """Return the tier of a table on a row; it is USUAL without an accelerator's row, or without minutes.
+def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool) -> Tier:
+    """Return the tier of a table on a row, on a machine with an accelerator.
 
     As an accelerator may be lent by the minute, FIRST is the first table on two rows in fp32: an accelerator's and a
     CPU's. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they are
     named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
     number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
-    if all(rows[name].profile.is_cpu for name in rows) or not config.preset.minutes:
-        return USUAL
-    is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
+    profile = row.profile
+    is_other = config.all_profiles and profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
-    if not is_other and not is_silent:
-        return FIRST if is_first else USUAL
-    names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
-    tier = USUAL + 1
-    if is_silent:
-        tier += len(names) + 1
-    return tier + (names.index(row.profile.name) if row.profile.name in names else len(names))
+    if is_silent or is_other:
+        return SILENT if is_silent else OTHER_PRECISION, profile.is_cpu, profile.name
+    return FIRST if is_first else USUAL
 
 
 def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
     profiles = [rows[name].profile for name in sorted(rows) if rows[name].profile.precision == FULL_PRECISION]
+    pairs = [(device, cpu) for device, cpu in permutations(profiles, 2) if cpu.is_cpu and not device.is_cpu]
 
     def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
         device, cpu = pair
         return device.backend == cpu.backend, cpu.architecture == "multi-cpu"
 
-    pairs = product(
-        [profile for profile in profiles if not profile.is_cpu], [profile for profile in profiles if profile.is_cpu]
-    )
     return {profile.name for profile in max(pairs, key=likeness, default=())}
 
 
