@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 import pandas as pd
@@ -143,8 +144,9 @@ class Plan:
     @property
     def other_cards(self) -> set[str]:
         """Return the other accelerators on which the rows that are asked for have been measured, in words."""
-        asked = {wanted.profile for wanted in self.work.wanted}
-        return {self._card_of(record) for record in self.records if record.profile in asked} - {self.card}
+        profiles = {wanted.profile for wanted in self.work.wanted}
+        cards = {self._card_of(record) for record in self.records if record.profile in profiles}
+        return cards - {self.card}
 
     def _card_of(self, record: Record) -> str:
         """Return the accelerators among which a record's row ran, in words; for a row on CPUs, those of now."""
@@ -183,14 +185,15 @@ class Plan:
         tiers: dict[Tier, list[Entry]] = defaultdict(list)
         for wanted in self.work.wanted:
             if wanted.profile not in self.broken:
-                tiers[wanted.tier].append(Entry(wanted, len(self.tried(wanted)), goal))
+                done = len(self.tried(wanted))
+                tiers[max(wanted.tier, USUAL)].append(Entry(wanted, done, goal))
         listed: list[Entry] = []
         seconds = 0.0
         for tier in sorted(tiers):
             entries = tiers[tier]
             more = self.seconds_of(entries)
             is_begun = any(entry.done for entry in entries)
-            if tier <= USUAL or is_begun or seconds + more <= self.seconds_to_spend:
+            if tier == USUAL or is_begun or seconds + more <= self.seconds_to_spend:
                 listed += entries
                 seconds += more
         return listed
@@ -231,13 +234,12 @@ class Plan:
             return None
         tier = due[0].tier
         done = due[0].done
-        first = [entry for entry in due if entry.tier == tier and entry.done == done]
+        first = [entry for entry in due if (entry.tier, entry.done) == (tier, done)]
         if done == 0 and self.work.preset.rounds > 1:
             first = [entry for entry in first if entry.wanted.is_first] or first
-        draw = f"{self.work.seed}/{done + 1}"
-        profile = min(
-            (entry.wanted.profile for entry in first), key=lambda name: random.Random(f"{draw}/{name}").random()
-        )
+        seed = f"{self.work.seed}/{done + 1}"
+        draws = {entry.wanted.profile: random.Random(f"{seed}/{entry.wanted.profile}") for entry in first}
+        profile = min(draws, key=lambda name: draws[name].random())
         chosen = [entry.once_more() for entry in first if entry.wanted.profile == profile]
         minutes = self.seconds_to_spend
         if chosen[0].reason and self.seconds_of(chosen) > minutes:
@@ -245,7 +247,7 @@ class Plan:
         if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
             of_row = [entry for entry in due if entry.wanted.profile == profile]
             chosen += [entry.once_more() for entry in of_row if entry.tier > tier and entry.done <= done]
-        random.Random(f"{self.work.seed}/{profile}/{done + 1}").shuffle(chosen)
+        draws[profile].shuffle(chosen)
         chosen.sort(key=lambda entry: not entry.wanted.is_first)
         reasons = dict.fromkeys(entry.reason for entry in chosen)
         return Turn(chosen[0].wanted.row, tuple(chosen), ", ".join(reasons))
@@ -253,8 +255,7 @@ class Plan:
     @cached_property
     def first_table_rounds(self) -> int:
         """Return how many rounds every case of the first table has on every row that could start."""
-        first = [wanted for wanted in self.work.wanted if wanted.is_first and wanted.profile not in self.broken]
-        return min((len(self.tried(wanted)) for wanted in first), default=0)
+        return min((entry.done for entry in self.first_entries if entry.wanted.is_first), default=0)
 
     # The time.
 
@@ -330,19 +331,21 @@ def find_open(
     samples = Samples(rounds)
     compared = compare_to_fastest_cpu(judge(rounds, wanted), samples, papers)
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
-    groups = [(CLAIM_OPEN, needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
+    groups: list[tuple[int, float, Collection[CellKey]]] = []
+    for needed, keys in open_claims(cells, samples, papers):
+        groups.append((REASONS.index(CLAIM_OPEN), needed, sorted(keys & {*wanted})))
     for pair in compared:
         cell = pair.cell
         # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an
         # interval is measured again.
         if pair.verdict == "indistinguishable" and pair.base:
-            groups.append((UNDECIDED, _rounds_needed(pair), [cell.key, pair.base.key]))
+            groups.append((REASONS.index(UNDECIDED), _rounds_needed(pair), [cell.key, pair.base.key]))
         # No more rounds would settle the others.
         may_settle = half_of(cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
         if cell.status in ("wide", "contaminated") and may_settle:
-            groups.append((WIDE, 0.0, [cell.key]))
-    groups.sort(key=lambda group: (REASONS.index(group[0]), group[1]))
-    return [(reason, keys) for reason, needed, keys in groups if needed <= most]
+            groups.append((REASONS.index(WIDE), 0.0, [cell.key]))
+    groups.sort(key=itemgetter(0, 1))
+    return [(REASONS[index], keys) for index, needed, keys in groups if needed <= most]
 
 
 def _rounds_needed(pair: Compared[JudgedCell]) -> float:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -137,11 +137,9 @@ class Run:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
         folder = Path(self.results, "logs", self.machine)
         stamps = [*folder.glob("measured-*[0-9]")]
-        is_left = (
-            not stamps
-            or _newest(stamps) < _newest(record_paths(self.smoke, self.machine))
-            or self.plan.next_turn() is not None
-        )
+        records = record_paths(self.smoke, self.machine)
+        is_newer = _newest(stamps) < _newest(records)
+        is_left = not stamps or is_newer or self.plan.next_turn() is not None
         return {self.machine: str(folder / f"measured-{len(stamps) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
@@ -218,18 +216,20 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
     profiles = profiles_shown(config.profiles if measures else ())
     if not measures:
-        config = replace(
-            config,
-            papers=tuple(name for name in config.papers if name in papers),
-            profiles=tuple(name for name in config.profiles if name in profiles),
-        )
+        valid = _among(papers, config.papers)
+        config = replace(config, papers=valid, profiles=_among(profiles, config.profiles))
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), config.this_machine)
     notes = None if nodes else notes_of(machine)
     if notes and notes.profiles is not None:
-        named = tuple(name for name in config.profiles if name in notes.profiles)
-        config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
+        named = notes.profiles if config.all_profiles else _among(notes.profiles, config.profiles)
+        config = replace(config, profiles=named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
+
+
+def _among(known: Container[str], names: Names) -> Names:
+    """Return the names that are known."""
+    return tuple(name for name in names if name in known)
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
