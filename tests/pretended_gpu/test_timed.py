@@ -58,9 +58,9 @@ def made() -> Any:
 
 def time_parts(sync: Step, *parts: Step) -> None:
     """Time a program of these parts, from its first step on."""
-    timer = timing.Timer(parts=parts, sync=sync, protocol=SHORT, probe=timing.Probe(parts[0], sync, 2))
+    timer = timing.Timer(parts, sync, SHORT, timing.Probe(parts[0], sync, 2), synchronous=False)
     timer.one_step()
-    timer.device_steps(1e-3)
+    timer.blocks(1e-3, lambda number: False)
 
 
 WAYS: dict[str, Callable[[Step, Step], object]] = {

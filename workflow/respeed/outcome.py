@@ -105,7 +105,7 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
 
 
 def say_farewell(run: Run) -> Outcome:
-    """Print the last lines of a run: its finding, where figure, report and tables are, and what came out."""
+    """Print the last lines of a run: its finding, where report and tables are, and what came out."""
     document = Path(f"{run.document}.pdf")
     page = document.with_suffix(".html")
     if document.exists():
@@ -116,9 +116,6 @@ def say_farewell(run: Run) -> Outcome:
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
             places += f", for a browser {page}"
         places += f"; tables are in {run.results}/tables"
-        figure = Path(run.first_figure)
-        if figure.exists():
-            places += f"; its first figure is {figure}"
         _say(f"the report is {places}")
     if run.nodes:
         return Outcome(False, False)

@@ -330,7 +330,7 @@ def _time_blocks(
 ) -> tuple[Block, ...]:
     """Time blocks; unless a step was checked before, check one after this share of the blocks."""
     timing = timer.protocol
-    is_cpu = program.backend.synchronous
+    is_cpu = timer.synchronous
     block_seconds = max(step_seconds, timing.block_seconds if is_cpu else timing.device_block_seconds)
     checked = math.ceil(share * timing.measure_seconds / block_seconds) if share < 1 else math.inf
 
@@ -341,7 +341,7 @@ def _time_blocks(
             facts["errors"] = judged(program.check(), when="after timed steps: ")
         return is_due
 
-    blocks = (timer.short_steps if is_cpu else timer.device_steps)(step_seconds, check_before)
+    blocks = timer.blocks(step_seconds, check_before)
     if checked >= len(blocks):
         check_before(checked)
     return blocks
@@ -413,6 +413,7 @@ def _timer(order: Order, program: Program, bench: Bench) -> Timer:
         sync=bench.backend.sync,
         protocol=order.timing,
         probe=bench.probe,
+        synchronous=bench.backend.synchronous,
         marked=nullcontext if runner or helpers else bench.backend.marked,
         helpers=helpers,
         is_shared=bench.backend.shares_cores,
