@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -29,7 +28,6 @@ from respeed.records import Record, read_records, record_paths
 from respeed.schedule import rows
 from respeed.schedule.run import Run, resolve_run
 from respeed.schedule.work import Work
-from tests.derived import rounds_of, seven
 from tests.known import assert_known
 from tests.made import make_lines, record_of, write_lines
 
@@ -119,17 +117,6 @@ def test_a_clock_without_a_battery_is_told_before_anything_is_measured(
     with pytest.raises(UserError, match=r"^the clock says 1970-01-02, and records are ordered by time: set it$"):
         measure(asked().work)
     assert not pretended.turns
-
-
-def test_numbers_that_a_quieter_probe_moved_are_told() -> None:
-    """A case is measured beside neighbours, and another one of its row without them; and once more beside them."""
-    before = seven(0.1, probe=1.3)
-    lines = list[str]()
-    for probe in (1.0, 1.3):
-        after = [*before, *seven(0.1, case="1024x4096", probe=probe)]
-        begun, now = (Mock(rounds=rounds_of(*records)) for records in (before, after))
-        session._say_moved(begun, now, Mock(say=lines.append))
-    assert lines == ["respeed: 1 earlier number moved, by 18 % at most: a quieter probe was seen"]
 
 
 def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -190,7 +191,9 @@ def test_a_case_may_take_as_long_as_its_row_needs_and_many_times_the_guess_of_it
     order = order_of()
     asked = order.cases[0]
     asked = replace(asked, guess=guess, case=replace(asked.case, parameters=program))
-    process = turn._Process(replace(order, profile=load_profile(profile), cases=(asked,)), "box", {"smoke": True})
+    process = turn._Process(
+        replace(order, profile=load_profile(profile), cases=(asked,)), "box", {"smoke": True}, Mock()
+    )
     assert process._minutes() == minutes
 
 

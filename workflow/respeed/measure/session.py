@@ -2,7 +2,6 @@
 
 import math
 
-from respeed.analysis.cells import judge_cells
 from respeed.errors import UserError
 from respeed.machine.process import Held, machine_lock
 from respeed.measure.order import Job, Order
@@ -12,10 +11,7 @@ from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
-from respeed.text import counted, format_share, in_words
-
-# A number that differs by less is the same.
-SAME = 5e-4
+from respeed.text import in_words
 
 
 def measure_session(
@@ -29,32 +25,29 @@ def measure_session(
     wrong, if the machine's records were made on other hardware, or if another measurement still runs after
     `wait_seconds`; if `wait_seconds` is None, after `budget_seconds`.
     """
-    broken = frozenset[str]()
-    last = None
-    begun = None
     if wrong := wrong_clock():
         raise UserError(f"{wrong}: set it")
+    broken = frozenset[str]()
+    last = None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         check_same_machine(work.machine, work.smoke)
         while True:
             plan = read_plan(work, broken, progress.turn_seconds)
-            begun = begun or plan
             seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
             turn = plan.next_turn(seconds)
             if turn is None:
-                _say_moved(begun, plan, progress)
                 progress.end("nothing is left to measure within the minutes")
                 return True
             needed = plan.seconds_of(turn.cases)
             if needed > seconds:
-                _say_moved(begun, plan, progress)
                 progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
                 return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
-                broken |= {turn.row.profile.name}
-                progress.say(f"respeed: {turn.row.profile.name}: not tried again in this session: {reason}")
+                name = turn.row.profile.name
+                broken |= {name}
+                progress.say(f"respeed: {name}: not tried again in this session: {reason}")
 
 
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | None:
@@ -62,28 +55,10 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     work = plan.work
     row = turn.row
     jobs = []
-    for entry in turn.cases:
-        wanted = entry.wanted
-        jobs.append(Job(wanted.case, entry.goal, wanted.source, wanted.rehearsals, wanted.guess))
+    for wanted, _, number, _ in turn.cases:
+        jobs.append(Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess))
     order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn(records)
     return None if any(record.start.backend for record in records) else records[-1].results[0].reason
-
-
-def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
-    """Say how many numbers of cells without a new round differ from those at the beginning, and by how much at most.
-
-    They move if a row was quieter than it had been before.
-    """
-    after = judge_cells(now.rounds)
-    changes = []
-    for key, old in judge_cells(begun.rounds).items():
-        new = after.get(key)
-        if new and new.seconds and old.seconds and new.rounds == old.rounds:
-            changes.append(abs(new.seconds / old.seconds - 1))
-    moved = [change for change in changes if change > SAME]
-    if moved:
-        numbers = counted(len(moved), "earlier number")
-        progress.say(f"respeed: {numbers} moved, by {format_share(max(moved))} at most: a quieter probe was seen")
