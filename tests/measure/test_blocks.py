@@ -167,11 +167,12 @@ def account_of(clock: Clock, seconds: float, synchronous: bool, shares: Any, cha
     meter = Meter((clock.counter(),), lambda: {"sm_mhz": clock.now})
     one = replace(timer(clock, math.inf), parts=parts, sync=sync, meter=meter, synchronous=synchronous)
     first = one.one_step()
-    warm = warm_up(step, sync, REAL, synchronous=synchronous, first_seconds=first.seconds)
+    warm = warm_up(step, sync, REAL, first.seconds, synchronous=synchronous)
     assert warm.settled == (change < 1)
     yield f"{shown([*vars(warm).values()])}; {clock.steps} parts, {clock.now:.5g} s"
     least = REAL.block_seconds if synchronous else REAL.device_block_seconds
-    timed = one.blocks(warm.step_seconds, lambda number: number == 1 and not step())
+    number = itertools.count()
+    timed = one.blocks(warm.step_seconds, lambda _: next(number) == 1 and not step())
     for block in (first, *timed):
         if block is not first:
             assert block.seconds >= least * 0.9

@@ -10,7 +10,6 @@ import hashlib
 import math
 import random
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -34,11 +33,12 @@ from respeed.measure.timing import (
     warm_up,
 )
 from respeed.model import Case, number_bytes
-from respeed.protocol import SMOKE, Block, Warmup
+from respeed.protocol import SMOKE
 from respeed.text import counted, shorten
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
+from respeed.workloads.program import Runner
 from respeed.workloads.vector_sum import MemoryCopy
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
@@ -223,8 +223,7 @@ def measure_case(order: Order, job: Job, bench: Bench) -> Facts:
             "together": workload.together,
             "tolerance": job.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
-        if reason := _too_large(workload.memory_bytes(), width, bench.backend):
-            return facts | {"status": "not-run", "reason": reason}
+        _check_memory(workload.memory_bytes(), width, bench.backend)
         _measure(order, job, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the turn goes on
         status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
@@ -244,20 +243,17 @@ def _why_not(error: Exception) -> str:
     return ": ".join(filter(None, (type(error).__name__, shorten(str(error)))))
 
 
-def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
-    """Return why a program whose arrays take `memory_bytes` in fp32 does not fit in memory; None if it fits.
+def _check_memory(memory_bytes: float, width: float, backend: Backend) -> None:
+    """Raise NotMeasurable if a program whose arrays take `memory_bytes` in fp32 does not fit in memory.
 
     On the host, array elements have `width` times as many bytes as in fp32.
     """
     on_device = memory_bytes * backend.memory_factor
     on_host = CHECK_FACTOR * memory_bytes * width + (on_device if backend.unified else 0.0)
-    for memory, needed, free in (
-        ("GPU memory", on_device, backend.bytes_free()),
-        ("memory", on_host, memory_free()),
-    ):
+    needs = {"GPU memory": (on_device, backend.bytes_free()), "memory": (on_host, memory_free())}
+    for memory, (needed, free) in needs.items():
         if free is not None and needed > free:
-            return f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}"
-    return None
+            raise NotMeasurable(f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}")
 
 
 def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Facts) -> None:
@@ -273,78 +269,59 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    timer = _timer(order, program, bench)
-    if not workload.is_outside:
+    runner = getattr(program.arrays, "runner", None)
+    timer = _timer(order, program, bench, runner)
+    if not runner:
         _check_and_time(order, job, program, timer, facts)
         return
-    with contextlib.closing(program.arrays.runner) as runner:
+    with contextlib.closing(runner):
         facts["executables"] = runner.executables
-        _check_and_time(order, job, program, timer, facts)
+        _check_and_time(order, job, program, timer, facts, runner)
 
 
-def _check_and_time(order: Order, job: Job, program: Program, timer: Timer, facts: Facts) -> None:
-    """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
+def _check_and_time(
+    order: Order, job: Job, program: Program, timer: Timer, facts: Facts, runner: Runner | None = None
+) -> None:
+    """Time a program's steps, and compare one of them with float64 (see `_checked_share`).
+
+    On a CPU, a long step is timed at once: nothing has to warm up, since what a first step loads was rehearsed, and all
+    memory was written to when the program was built.
+    """
     backend = program.backend
-    runner = getattr(program.arrays, "runner", None)
-    share = _checked_share(order, job)
+    timing = order.timing
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     first = timer.one_step()
-    is_long = backend.synchronous and not runner and first.seconds > order.timing.long_seconds
+    share = _checked_share(order, job)
+    is_long = backend.synchronous and not runner and first.seconds > timing.long_seconds
     if share == 0 or is_long:
         facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
         program.step_anew()
         judged(program.check(), when="in another of its graphs: ")
-    blocks: tuple[Block, ...]
-    if is_long:
-        # Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program
-        # was built.
-        warmup = Warmup(True, first.seconds)
-        blocks = (first,)
-    else:
-        if runner and runner.run_seconds > order.timing.long_seconds:
-            # This run found the program's files on the disk, and nothing else warms up.
-            warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
-        else:
-            warmup = warm_up(
-                program.step,
-                timer.sync,
-                timer.protocol,
-                synchronous=backend.synchronous,
-                first_seconds=first.seconds,
-            )
-        if runner:  # a program that prints the time of a part runs as long as one that does not
-            part = min(1.0, first.seconds / runner.run_seconds)
-            timer = replace(timer, protocol=replace(order.timing, measure_seconds=part * order.timing.measure_seconds))
-        blocks = _time_blocks(program, timer, warmup.step_seconds, share, judged, facts)
+    warm_seconds = first.seconds
+    if runner:
+        warm_seconds = runner.run_seconds
+        # A program that prints the time of a part runs as long as one that does not.
+        part = min(1.0, first.seconds / warm_seconds)
+        timer = replace(timer, protocol=replace(timing, measure_seconds=part * timing.measure_seconds))
+    warmup = warm_up(program.step, timer.sync, timing, warm_seconds, synchronous=backend.synchronous)
+
+    def check_when_due(seconds: float) -> bool:
+        """Check a step once so many seconds of steps are timed, unless one was checked before."""
+        is_due = not facts["errors"] and seconds >= share * timer.protocol.measure_seconds
+        if is_due:
+            program.step_anew()
+            facts["errors"] = judged(program.check(), when="after timed steps: ")
+        return is_due
+
+    blocks = (first,) if is_long else timer.blocks(warmup.step_seconds, check_when_due)
+    check_when_due(math.inf)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
     # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min(block.threads_ran or 0 for block in blocks)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
     facts |= {"warmup": warmup, "blocks": blocks}
-
-
-def _time_blocks(
-    program: Program, timer: Timer, step_seconds: float, share: float, judged: Callable[..., Facts], facts: Facts
-) -> tuple[Block, ...]:
-    """Time blocks; unless a step was checked before, check one after this share of the blocks."""
-    timing = timer.protocol
-    is_cpu = timer.synchronous
-    block_seconds = max(step_seconds, timing.block_seconds if is_cpu else timing.device_block_seconds)
-    checked = math.ceil(share * timing.measure_seconds / block_seconds) if share < 1 else math.inf
-
-    def check_before(number: float) -> bool:
-        is_due = number == checked > 0
-        if is_due:
-            program.step_anew()
-            facts["errors"] = judged(program.check(), when="after timed steps: ")
-        return is_due
-
-    blocks = timer.blocks(step_seconds, check_before)
-    if checked >= len(blocks):
-        check_before(checked)
-    return blocks
 
 
 def _checked_share(order: Order, job: Job) -> float:
@@ -363,20 +340,16 @@ def judge(
 ) -> dict[str, float]:
     """Return the largest error of each array, divided by the largest value of the array's reference.
 
-    Raises WrongResult, which names the worst array, if an error is not finite, or exceeds both `tolerance` and the
-    array's own tolerance in `looser`.
+    Raises WrongResult, which names the first wrong array, if an error is not finite, or exceeds both `tolerance` and
+    the array's own tolerance in `looser`.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
-    worst = ""
-    highest = 1.0
     for name, error in errors.items():
         allowed = max(tolerance, looser.get(name, 0.0))
-        share = error / allowed if math.isfinite(error) else math.inf
-        if share > highest:
-            highest = share
-            worst = f"{name} is off by {error:.2g} of its largest value, {allowed:.0e} allowed"
-    if worst:
-        raise WrongResult(f"{when}wrong result: {worst}")
+        if not error <= allowed:  # nor is NaN
+            raise WrongResult(
+                f"{when}wrong result: {name} is off by {error:.2g} of its largest value, {allowed:.0e} allowed"
+            )
     return errors
 
 
@@ -401,26 +374,27 @@ def _texts(case: Case) -> Facts:
     return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
-def _timer(order: Order, program: Program, bench: Bench) -> Timer:
+def _timer(order: Order, program: Program, bench: Bench, runner: Runner | None) -> Timer:
+    backend = bench.backend
     helpers = getattr(program.arrays, "helpers", ())
-    runner = getattr(program.arrays, "runner", None)
-    # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
-    # energy of the process is not that of the part.
-    metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
-    counted_outside = {"own_seconds": runner.own_seconds, "happened": runner.happened} if runner else {}
-    return Timer(
+    timer = Timer(
         parts=tuple(program.parts.values()),
-        sync=bench.backend.sync,
+        sync=backend.sync,
         protocol=order.timing,
         probe=bench.probe,
-        synchronous=bench.backend.synchronous,
-        marked=nullcontext if runner or helpers else bench.backend.marked,
+        synchronous=backend.synchronous,
         helpers=helpers,
-        is_shared=bench.backend.shares_cores,
-        meter=bench.meter if metered else NO_METER,
-        busy=getattr(bench.backend, "busy", None),
-        **counted_outside,
+        is_shared=backend.shares_cores,
+        busy=getattr(backend, "busy", None),
     )
+    if runner:
+        timer = replace(timer, own_seconds=runner.own_seconds, happened=runner.happened)
+    elif not helpers:
+        timer = replace(timer, marked=backend.marked)
+    # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
+    # energy of the process is not that of the part.
+    is_metered = runner.counts_whole if runner else order.profile.is_cpu or not helpers
+    return replace(timer, meter=bench.meter) if is_metered else timer
 
 
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:

@@ -189,24 +189,17 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
 AHEAD = 32
 
 
-def warm_up(
-    step: Step,
-    sync: Step,
-    protocol: TimingProtocol,
-    *,
-    synchronous: bool = True,
-    first_seconds: float = math.nan,
-) -> Warmup:
+def warm_up(step: Step, sync: Step, protocol: TimingProtocol, first_seconds: float, *, synchronous: bool) -> Warmup:
     """Run steps until the protocol's minimum time is over and the median step times of two successive windows agree.
 
-    Stop early if a step is longer than `long_seconds`, or at the protocol's cap. If the program's first step, which
-    took `first_seconds`, was longer than a window, it counts as the first window.
+    Stop early if a step is longer than `long_seconds`, or at the protocol's cap. The program's first step took
+    `first_seconds`; if it was longer than a window, it counts as the first window.
     """
     began = seconds_now()
     window = protocol.warmup_window_seconds
     previous = first_seconds if first_seconds > window else math.nan
     # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
-    median, steps = (0.0, 0) if synchronous else _window(step, sync, 0.0, 1)
+    median, steps = (first_seconds, 0) if synchronous else _window(step, sync, 0.0, 1)
     elapsed = 0.0
     agreed = False
     while median <= protocol.long_seconds:
@@ -304,8 +297,8 @@ class Marks:
         self.taken += self._since - now
 
 
-# Runs something untimed before the block of this number, from 0; returns whether it did.
-Between = Callable[[int], bool]
+# Runs something untimed after so many timed seconds; returns whether it did.
+Between = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
@@ -378,8 +371,9 @@ class Timer:
             untimed_seconds = protocol.warmup_window_seconds
             untimed = math.ceil(untimed_seconds / step_seconds) if is_short else 0
         blocks = list[Block]()
-        while math.fsum(block.seconds for block in blocks) < protocol.measure_seconds:
-            has_run = between(len(blocks))
+        timed = 0.0
+        while timed < protocol.measure_seconds:
+            has_run = between(timed)
             probed = blocks[-1].probe_seconds[1] if blocks and not has_run else self.probe.seconds()
             at_start = self.meter.device()
             end = seconds_now() + untimed_seconds
@@ -388,6 +382,7 @@ class Timer:
                 if seconds_now() >= end:
                     break
             blocks.append(self._block(per_sample, math.ceil(steps / per_sample), probed, at_start))
+            timed += blocks[-1].seconds
         return tuple(blocks)
 
     def _block(self, steps: int, count: int, probed: float, at_start: dict[str, float]) -> Block:
