@@ -80,8 +80,8 @@ class Backend(ABC):
     def describe(self) -> Facts:
         """Return the facts about the library, as it is set up now, for a record.
 
-        These are `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel` and
-        `accelerator`.
+        These are `package`, `library`, `threads_set` as the library reports it, if it does, and perhaps `version`,
+        `kernel` and `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":
@@ -166,12 +166,11 @@ class Program:
         return self._items - 1 if is_graph and not self.workload.whole_pass else 0
 
     def _make_arrays(self) -> Arrays:
-        workload = self.workload
         arrays = Arrays()
         for name, values in self.inputs.items():
-            exact = name in workload.learned or isinstance(values, Draws)
+            exact = name in self.workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))
-        if prepare := getattr(workload, f"prepare_{self.framework}", None):
+        if prepare := getattr(self.workload, f"prepare_{self.framework}", None):
             prepare(arrays, self.backend)
         return arrays
 
@@ -192,11 +191,11 @@ class Program:
             for name in self._names.values():
                 method = f"{framework}_{name}" if workload.parts() else framework
                 steps[name] = partial(getattr(workload, method), view, backend)
-        captured = steps if workload.captured is True else workload.captured or ()
+        captured = workload.captured
         for name, step in steps.items():
             if workload.threads:
                 steps[name] = backend.limited(step, workload.threads)
-            elif name in captured:
+            elif captured is True or (captured and name in captured):
                 steps[name] = backend.captured(step, by_autograd=workload.by_autograd, undo=self._undo)
         return steps
 
@@ -226,12 +225,9 @@ class Program:
         self.backend.sync()
 
     def _undo(self) -> None:
-        """Undo the first step: restore the arrays that it both reads and changes, and fill its outputs with NaN."""
-        for name, values in self.inputs.items():
-            if name in self._kept:
-                self._write(name, values)
-            elif isinstance(values, Zeros) and name in vars(self.arrays):
-                self._write(name, np.nan)
+        """Undo the first step: restore its inputs, and fill its outputs with NaN."""
+        for name in self.inputs.keys() & vars(self.arrays):
+            self._write_input(name, self.inputs[name])
 
     def begin_anew(self) -> None:
         """Draw all inputs anew, except those that the last step has left, and fill all outputs with NaN.
@@ -239,16 +235,18 @@ class Program:
         If the result of the next step is then right, that step computed it, from its own inputs.
         """
         fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
-        for name, values in fresh.items():
+        # An input that was prepared in another form is not among the arrays, and stays as it was.
+        for name in fresh.keys() & vars(self.arrays):
             if name in self._kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
-            elif name not in vars(self.arrays):
-                continue  # this input was prepared in another form, and stays as it was
-            elif isinstance(values, Zeros):
-                self._write(name, np.nan)
             else:
-                self._write(name, values)
-                self._given[name] = values
+                self._given[name] = fresh[name]
+                self._write_input(name, fresh[name])
+
+    def _write_input(self, name: str, values: Any) -> None:
+        """Write `values` to the array `name`, or NaN if it is an output of a step."""
+        is_output = isinstance(values, Zeros) and name not in self._kept
+        self._write(name, np.nan if is_output else values)
 
     def _write(self, name: str, values: Any) -> None:
         """Write `values`, an array or one number for all elements, to the array `name`."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from threadpoolctl import threadpool_limits
 
 from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
@@ -35,8 +34,6 @@ class Backend(OnCpu):
         self._library: Any = Accelerate(threads) if name == "accelerate" else controller(name)
         if not self._library:
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {LIBRARIES[name]}, to set its threads")
-        # The environment has set this before the libraries were loaded; set again for callers from Python.
-        self._limits = threadpool_limits(threads)
         super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:

@@ -169,18 +169,19 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
     the mean step time in the fastest of REPEATS batches, after the device has run such batches for LOAD_SECONDS. A
     batch is a queue of steps for about DEVICE_PROBE_SECONDS, because the time of a single step is mostly waiting.
     """
-    if synchronous:
-        return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
+    step()
+    step()
     sync()
     count = 1
     batches = list[float]()
-    end = seconds_now() + LOAD_SECONDS
+    end = seconds_now() + (0.0 if synchronous else LOAD_SECONDS)
     while len(batches) < REPEATS:
         is_loaded = seconds_now() >= end
         seconds = time_steps(step, sync, count)
         if is_loaded:
             batches.append(seconds)
-        count = math.ceil(DEVICE_PROBE_SECONDS / seconds)
+        if not synchronous:
+            count = math.ceil(DEVICE_PROBE_SECONDS / seconds)
     return min(batches)
 
 
