@@ -101,7 +101,7 @@ def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
     with pytest.raises(WrongResult, match="a is off by nan"):
-        measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4)
+        measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4, {})
     before, after = np.array([100.0], np.float32), np.array([100.4], np.float32)
     assert largest_error(moved(before, after, np.array([0.2]))) == pytest.approx(1.0, rel=1e-3)
     # A change that is nothing beside its parameter is rounded as that is.

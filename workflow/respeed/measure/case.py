@@ -6,13 +6,11 @@ compared with plain NumPy in float64.
 
 import contextlib
 import gc
-import hashlib
 import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
@@ -335,9 +333,7 @@ def _checked_share(order: Order, job: Job) -> float:
     return 1.0 - random.Random(derive_seed(order.seed, job.case.key, job.number, "check")).random()
 
 
-def judge(
-    pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
-) -> dict[str, float]:
+def judge(pairs: Pairs, tolerance: float, looser: Mapping[str, float], when: str = "") -> dict[str, float]:
     """Return the largest error of each array, divided by the largest value of the array's reference.
 
     Raises WrongResult, which names the first wrong array, if an error is not finite, or exceeds both `tolerance` and
@@ -411,5 +407,4 @@ def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
 
     For data, `key` is the case's, so that all rows have the same data; for draws, it is the row's name.
     """
-    words = f"{seed}/{key}/{number}/{purpose}"
-    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
+    return random.Random(f"{seed}/{key}/{number}/{purpose}").getrandbits(63)

@@ -260,7 +260,7 @@ MARK_SECONDS = 0.04
 
 
 class Marks:
-    """What is noted while steps run: probes inside a long step, whose time and energy are no part of the step's.
+    """What is noted while steps run: probes inside a long step, whose time is no part of the step's.
 
     Attributes
     ----------
@@ -270,17 +270,13 @@ class Marks:
         The seconds of the step before each probe, since the last one, and the probe's seconds.
     taken : float
         Seconds since the step began that were not the step's.
-    joules : dict of float
-        The energy of these seconds, by domain.
     """
 
-    def __init__(self, probe: Probe, meter: Meter) -> None:
+    def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._meter = meter
         self.ahead = list[bool]()
         self.inside = list[tuple[float, float]]()
         self.taken = 0.0
-        self.joules = Counter[str]()
         self._since = seconds_now()
 
     def at_mark(self) -> None:
@@ -290,10 +286,7 @@ class Marks:
             return
         before = now - self._since
         self._since = math.inf  # the probe's own products are no marks
-        energy = self._meter.read()
         self.inside.append((before, self._probe.seconds()))
-        used = self._meter.joules(energy, self._meter.read(), seconds_now() - now)
-        self.joules.update(used)
         self._since = seconds_now()
         self.taken += self._since - now
 
@@ -379,7 +372,7 @@ class Timer:
             at_start = self.meter.device()
             end = seconds_now() + untimed_seconds
             while untimed:
-                self._run(untimed, Marks(self.probe, self.meter))
+                self._run(untimed, Marks(self.probe))
                 if seconds_now() >= end:
                     break
             blocks.append(self._block(per_sample, math.ceil(steps / per_sample), probed, at_start))
@@ -391,7 +384,7 @@ class Timer:
         energy = self.meter.read()
         self.happened()
         before = take_snapshot(self.helpers)
-        marks = Marks(self.probe, self.meter)
+        marks = Marks(self.probe)
         with self.marked(marks.at_mark) if steps == count == 1 else nullcontext():
             samples = [self._run(steps, marks) for _ in range(count)]
         happened = difference(before, take_snapshot(self.helpers))
@@ -401,14 +394,17 @@ class Timer:
         energy_after = self.meter.read()
         device = tuple(filter(None, (at_start, self.meter.device())))
         seconds = tuple(map(math.fsum, samples))
-        joules = self.meter.joules(energy, energy_after, math.fsum(seconds) + marks.taken)
+        total = math.fsum(seconds)
+        joules = self.meter.joules(energy, energy_after, total + marks.taken)
+        # A probe takes as much power as the step: both use all threads of the row.
+        share = total / (total + marks.taken)
         return Block(
             sample_steps=steps,
             sample_seconds=seconds,
             probe_seconds=(probed, self.probe.seconds()),
             **happened,
             part_seconds=tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else (),
-            joules={domain: used - marks.joules[domain] for domain, used in joules.items()},
+            joules={domain: share * used for domain, used in joules.items()},
             inside=tuple(marks.inside),
             device=device,
             ahead=all(marks.ahead) if marks.ahead else None,
