@@ -130,7 +130,7 @@ def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, mon
     notes = [note for note in re.split("[\r\n]", screen.getvalue()) if "left: " in note]
     assert notes
     assert {len(note) for note in notes} == {progress.WIDTH}
-    assert all(re.match(r"  \[#*\.*\] \d+ \w+ left: a long case", note) for note in notes)
+    assert all(re.match(r"  \d+ \w+ left: a long case", note) for note in notes)
 
 
 def test_the_first_table_is_shown_early_and_with_intervals(pretended: Pretended) -> None:

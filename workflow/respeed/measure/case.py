@@ -31,7 +31,6 @@ from respeed.measure.timing import (
     warm_up,
 )
 from respeed.model import Case, number_bytes
-from respeed.protocol import SMOKE
 from respeed.text import counted, shorten
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
@@ -41,8 +40,6 @@ from respeed.workloads.vector_sum import MemoryCopy
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=448, k=448, n=448)
-# For tiny cases, whose times are no measurements: beside these the probe would take most of the time.
-SMOKE_PROBE = Matmul(m=256, k=256, n=256)
 # Up to this many threads, every BLAS was seen to use all of them for the probe.
 MANY = 8
 # CPU time and elapsed time are never read at quite the same moment.
@@ -54,8 +51,6 @@ SIDES = (1024, 2048, 4096, 8192)
 COPY_BYTES = 64 * 2**20
 # The same on a device, whose caches may be as large.
 DEVICE_COPY_BYTES = 512 * 2**20
-# The share of a device's free memory that an array of a ceiling may take.
-MOST_OF_FREE = 0.2
 # Host memory that building and checking a case takes, divided by the memory of its arrays. The check draws its inputs
 # again piece by piece; factors of up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -114,19 +109,15 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
     The bytes of a copy are those read and those written. On a device, many steps are queued at a time: if the host
     waited for each step, or the device's clock had not risen yet, both rates would be too low.
     """
-    most_bytes = MOST_OF_FREE * (backend.bytes_free() or math.inf)
     width = number_bytes(backend.precision)
     best = 0.0
     for side in SIDES:
         square = Matmul(m=side, k=side, n=side)
-        if side > SIDES[0] and side**2 * width > most_bytes:
-            break
         seconds = _best_seconds(backend, square)
         best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
-    size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, most_bytes))
-    copy = MemoryCopy(length=int(size / width))
+    copy = MemoryCopy(length=(COPY_BYTES if backend.synchronous else DEVICE_COPY_BYTES) // width)
     copied = width / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
     return {"flops_per_second": best, "bytes_per_second": copied}
 
@@ -157,8 +148,6 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         meter = Meter(tuple(counters), clock_reader(profile.device, pci))
         bench, threads_proof = make_bench(backend, meter)
         ceilings = measure_ceilings(backend)
-        if order.timing == SMOKE:
-            bench = replace(bench, probe=Probe(backend.build(SMOKE_PROBE, 0).step, backend.sync, repeats=1))
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
         return

@@ -23,9 +23,8 @@ from respeed.schedule.work import Wanted
 from respeed.sessions import split_sessions
 from respeed.text import counted, format_speedup, in_words, measured_time
 
-# Letters of the line that shows the current case, and of its bar.
+# Letters of the line that shows the current case.
 WIDTH = 110
-BAR = 20
 # The first table is shown after its first round, and again when its numbers have intervals.
 SHOWN_AFTER = (1, FEWEST_ROUNDS)
 
@@ -52,7 +51,7 @@ class Progress:
         self._show_first_table = show_first_table
         self._status = ""
         self._began = self._turn_began = seconds_now()
-        self._seconds_left = self._recorded_seconds = 0.0
+        self._seconds_left = 0.0
         self.turns = self.counted = self._rounds_shown = 0
 
     @property
@@ -60,23 +59,17 @@ class Progress:
         """Return the seconds since the session began."""
         return seconds_now() - self._began
 
-    @property
-    def turn_seconds(self) -> float:
-        """Return the mean seconds that a turn took besides what its record counts."""
-        return max(0.0, self.seconds - self._recorded_seconds) / max(1, self.turns)
-
     def say(self, line: str) -> None:
         """Print a line, in place of the one that shows the current case."""
         self.note("")
         self._say(line)
 
     def note(self, text: str) -> None:
-        """On a terminal, show a bar, the time that is left, and what is done at the moment; "" clears that line."""
+        """On a terminal, show the time that is left, and what is done at the moment; "" clears that line."""
         if not sys.stderr.isatty():
             return
         remaining = max(0.0, self._seconds_left - (seconds_now() - self._turn_began))
-        bar = "#" * round(BAR * self.seconds / (self.seconds + remaining))
-        line = f"  [{bar:.<{BAR}}] {in_words(remaining)} left: {text}"[:WIDTH] if text else ""
+        line = f"  {in_words(remaining)} left: {text}"[:WIDTH] if text else ""
         print(f"{line:{len(self._status)}}", end="\r", file=sys.stderr, flush=True)
         self._status = line
 
@@ -147,9 +140,8 @@ class Progress:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""
 
-    def end_turn(self, records: list[Record]) -> None:
+    def end_turn(self) -> None:
         """Say how much of a turn was disturbed and by what, and if most of it was, what to do."""
-        self._recorded_seconds += sum(record.wall_seconds for record in records)
         blocks = sum(judged.blocks for judged in self._judged)
         discarded = sum(judged.discarded for judged in self._judged)
         causes = sum((judged.cause_counts for judged in self._judged), Counter[str]())

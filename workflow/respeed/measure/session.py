@@ -9,7 +9,6 @@ from respeed.measure.progress import Progress
 from respeed.measure.timing import wrong_clock
 from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
-from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.text import in_words
 
@@ -30,9 +29,8 @@ def measure_session(
     broken = frozenset[str]()
     last = None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
-        check_same_machine(work.machine, work.smoke)
         while True:
-            plan = read_plan(work, broken, progress.turn_seconds)
+            plan = read_plan(work, broken)
             seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
             turn = plan.next_turn(seconds)
             if turn is None:
@@ -60,5 +58,5 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
-    progress.end_turn(records)
+    progress.end_turn()
     return None if any(record.start.backend for record in records) else records[-1].results[0].reason

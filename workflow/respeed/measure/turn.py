@@ -158,7 +158,6 @@ class _Process:
                 case "ready":
                     self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
                     self._begin()
-                    self._note(f"{event['backend']['package']} on {event['backend'].get('accelerator') or 'the CPU'}")
                 case "begin":
                     self._set_limit(worker, self._minutes())
                     self._note(event["case"])

@@ -84,15 +84,11 @@ class Turn:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session.
-
-    A turn takes `turn_seconds` besides what its record counts: to plan it, and to end its process.
-    """
+    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session."""
 
     work: Work
     records: tuple[Record, ...] = ()
     broken: frozenset[str] = frozenset()
-    turn_seconds: float = 0.0
 
     # The records.
 
@@ -289,7 +285,7 @@ class Plan:
 
     def _start_of(self, profile: str) -> float:
         starts = [record.start.start_seconds for record in self.records if record.profile == profile]
-        return self.turn_seconds + statistics.median([*filter(None, starts)] or [START_SECONDS])
+        return statistics.median([*filter(None, starts)] or [START_SECONDS])
 
     def seconds_left(self) -> float:
         """Estimate the seconds until all cases have their first rounds or, after these, at most until the run is done.
@@ -302,9 +298,9 @@ class Plan:
         return max(0.0, min(seconds, self.seconds_to_spend)) if self.next_turn() else 0.0
 
 
-def read_plan(work: Work, broken: frozenset[str] = frozenset(), turn_seconds: float = 0.0) -> Plan:
+def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
     """Read the records of a machine, and return the plan of its work."""
-    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken, turn_seconds)
+    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def _seconds_of_processes(tries: Iterable[Try]) -> float:
