@@ -211,7 +211,7 @@ def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
         ("gpu", {}, True), ("gpu", {"helpers": (1, 2)}, False), ("torch-all", {"helpers": (1, 2)}, True),
         ("program-1", {"runner": whole}, True), ("program-1", {"runner": part}, False),
     ):  # fmt: skip
-        program = Mock(arrays=SimpleNamespace(**arrays), parts={"a": 1, "b": 2})
+        program = Mock(arrays=SimpleNamespace(**arrays), parts=(1, 2))
         timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), program, one, arrays.get("runner"))
         assert (timer.meter == one.meter, timer.parts, timer.is_shared) == (is_metered, (1, 2), False)
         assert timer.helpers == arrays.get("helpers", ())

@@ -59,7 +59,7 @@ def announce(run: Run) -> str:
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
     renamed = say_renamed(run.machine, run.smoke)
     lines = [*_count_due(run), *denied, *(f"  {line}" for line in chain(renamed, say_limits(run, run.plan)))]
-    if run.plan.next_turn() is None:
+    if not run.plan.next_turn():
         lines.append("  nothing is due; ./run respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()
@@ -156,7 +156,7 @@ def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outco
         last.append(say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)))
     for line in [*_say_hidden(run), *_say_open(run, judged), "; ".join(filter(None, last))]:
         say(line)
-    return Outcome(bool(failed), plan.next_turn() is not None)
+    return Outcome(bool(failed), bool(plan.next_turn()))
 
 
 def _some(names: list[str]) -> str:

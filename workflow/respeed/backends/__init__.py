@@ -129,7 +129,7 @@ class Program:
 
     Attributes
     ----------
-    parts : mapping of str to callable
+    parts : tuple of callable
         The parts of a step, which run one after another, each timed by itself.
     arrays : Arrays
         All arrays, and the objects that the workload has prepared.
@@ -150,20 +150,20 @@ class Program:
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
         # Parts, and the step of each: in a pass over all items, "bases 1" and "bases 2" are the step "bases" in turn.
-        timed = workload.parts() or ("step",)
-        self._names = {part: part.rpartition(" ")[0] if workload.whole_pass else part for part in timed}
+        self._names = [*workload.parts()] or ["step"]
+        if workload.whole_pass:
+            self._names = [part.rpartition(" ")[0] for part in self._names]
         self._views = self._make_views()
         self._steps = [self._make_steps(view) for view in self._views]
         handed_on = workload.handed_on if self._items > 1 else ()
         self._start = {name: backend.array(self.inputs[name]) for name in handed_on}
-        *_, self._last = self._names.values()
-        self.parts = {part: partial(self._do, name) for part, name in self._names.items()}
+        self.parts = tuple(partial(self._do, name) for name in self._names)
 
     @property
     def other_graphs(self) -> int:
         """Return how many graphs exist besides the first step's: one for each further item of the cycled arrays."""
-        is_graph = self.backend.graphs and self.framework == self.backend.framework
-        return self._items - 1 if is_graph and not self.workload.whole_pass else 0
+        has_graphs = self.backend.graphs and not self.workload.whole_pass
+        return self._items - 1 if has_graphs else 0
 
     def _make_arrays(self) -> Arrays:
         arrays = Arrays()
@@ -183,13 +183,12 @@ class Program:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
         workload = self.workload
         backend = self.backend
-        framework = self.framework
         steps: dict[str, Step] = {}
-        if several := getattr(workload, f"steps_{framework}", None):
+        if several := getattr(workload, f"steps_{self.framework}", None):
             steps = several(view, backend)
         else:
-            for name in self._names.values():
-                method = f"{framework}_{name}" if workload.parts() else framework
+            for name in self._names:
+                method = f"{self.framework}_{name}" if workload.parts() else self.framework
                 steps[name] = partial(getattr(workload, method), view, backend)
         captured = workload.captured
         for name, step in steps.items():
@@ -204,7 +203,7 @@ class Program:
         workload = self.workload
         place = self.count % self._items
         self._steps[place][part]()
-        if part != self._last:
+        if part != self._names[-1]:
             return
         for name, start in self._start.items():
             is_over = place == self._items - 1
@@ -215,7 +214,7 @@ class Program:
 
     def step(self) -> None:
         """Run one step. If the backend is not `synchronous`, the step may still be running on return."""
-        for part in self.parts.values():
+        for part in self.parts:
             part()
 
     def step_anew(self) -> None:

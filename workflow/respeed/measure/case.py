@@ -363,7 +363,7 @@ def _timer(order: Order, program: Program, bench: Bench, runner: Runner | None) 
     backend = bench.backend
     helpers = getattr(program.arrays, "helpers", ())
     timer = Timer(
-        parts=tuple(program.parts.values()),
+        parts=program.parts,
         sync=backend.sync,
         protocol=order.timing,
         probe=bench.probe,

@@ -86,16 +86,16 @@ class Progress:
         self.turns += 1
         gone = in_words(self.seconds)
         remaining = in_words(self._seconds_left)
-        if turn.again:
-            aim = f"again ({turn.again}); {gone} gone, at most {remaining} left"
+        if turn[0].reason:
+            reasons = ", ".join(dict.fromkeys(entry.reason for entry in turn))
+            aim = f"again ({reasons}); {gone} gone, at most {remaining} left"
         else:
-            goal_of_turn = turn.cases[-1].goal
-            aim = f"round {goal_of_turn} of {goal}; {gone} gone, about {remaining} left to the end of round {goal}"
-        cases = counted(len(turn.cases), "case")
-        self.say(f"respeed: turn {self.turns}: {turn.row.profile.name}, {cases}, {aim}")
+            aim = f"round {turn[-1].goal} of {goal}; {gone} gone, about {remaining} left to the end of round {goal}"
+        cases = counted(len(turn), "case")
+        self.say(f"respeed: turn {self.turns}: {turn[0].wanted.profile}, {cases}, {aim}")
         self._plan = plan
         self._judged = list[JudgedRound]()
-        self._wanted = {entry.wanted.key: entry.wanted for entry in turn.cases}
+        self._wanted = {entry.wanted.key: entry.wanted for entry in turn}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
         timed = plan.rounds[plan.rounds["step_seconds"].notna()]
         self._rounds: dict[CellKey, list[Round]] = group_by(rows_of(timed, Round), attrgetter("key"))

@@ -27,23 +27,23 @@ def measure_session(
     if wrong := wrong_clock():
         raise UserError(f"{wrong}: set it")
     broken = frozenset[str]()
-    last = None
+    last: Turn = ()
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
         while True:
             plan = read_plan(work, broken)
             seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
             turn = plan.next_turn(seconds)
-            if turn is None:
+            if not turn:
                 progress.end("nothing is left to measure within the minutes")
                 return True
-            needed = plan.seconds_of(turn.cases)
+            needed = plan.seconds_of(turn)
             if needed > seconds:
                 progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
                 return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
-                name = turn.row.profile.name
+                name = turn[0].wanted.profile
                 broken |= {name}
                 progress.say(f"respeed: {name}: not tried again in this session: {reason}")
 
@@ -51,9 +51,9 @@ def measure_session(
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | None:
     """Measure a turn; return None if its row's backend started, else the reason why it did not."""
     work = plan.work
-    row = turn.row
+    row = turn[0].wanted.row
     jobs = []
-    for wanted, _, number, _ in turn.cases:
+    for wanted, _, number, _ in turn:
         jobs.append(Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess))
     order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)

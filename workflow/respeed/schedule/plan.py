@@ -31,7 +31,6 @@ from respeed.machine.devices import accelerator_driver, accelerator_names, name_
 from respeed.machine.software import package_versions
 from respeed.model import Papers
 from respeed.records import Record, Result, read_records
-from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Tier, Wanted, Work
 
 # A guess: the start of a process for a row that was never measured.
@@ -73,13 +72,8 @@ class Entry(NamedTuple):
         return self._replace(goal=self.done + 1)
 
 
-@dataclass(frozen=True)
-class Turn:
-    """The cases of a row that one measuring process measures; the goal of each is the number of its round."""
-
-    row: Row
-    cases: tuple[Entry, ...]
-    again: str
+# The cases of a row that one measuring process measures; the goal of each is the number of its round.
+Turn = tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
@@ -217,8 +211,8 @@ class Plan:
 
     # The next turn.
 
-    def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
-        """Return the next turn; None if no case is due, or if the minutes are not enough for the next open cases.
+    def next_turn(self, budget_seconds: float = math.inf) -> Turn:
+        """Return the next turn; empty if no case is due, or if the minutes are not enough for the next open cases.
 
         Of the cases that are due, those of the lowest tier come first, and all of them get round 1 before any gets
         round 2. Rows come in random order. If `budget_seconds` and the minutes are enough for all due cases, a turn
@@ -227,7 +221,7 @@ class Plan:
         """
         due = [entry for entry in self.entries if entry.rounds_left]
         if not due:
-            return None
+            return ()
         tier = due[0].tier
         done = due[0].done
         first = [entry for entry in due if (entry.tier, entry.done) == (tier, done)]
@@ -239,14 +233,13 @@ class Plan:
         chosen = [entry.once_more() for entry in first if entry.wanted.profile == profile]
         minutes = self.seconds_to_spend
         if chosen[0].reason and self.seconds_of(chosen) > minutes:
-            return None
+            return ()
         if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
             of_row = [entry for entry in due if entry.wanted.profile == profile]
             chosen += [entry.once_more() for entry in of_row if entry.tier > tier and entry.done <= done]
         draws[profile].shuffle(chosen)
         chosen.sort(key=lambda entry: not entry.wanted.is_first)
-        reasons = dict.fromkeys(entry.reason for entry in chosen)
-        return Turn(chosen[0].wanted.row, tuple(chosen), ", ".join(reasons))
+        return tuple(chosen)
 
     @cached_property
     def first_table_rounds(self) -> int:

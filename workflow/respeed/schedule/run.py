@@ -139,7 +139,7 @@ class Run:
         stamps = [*folder.glob("measured-*[0-9]")]
         records = record_paths(self.smoke, self.machine)
         is_newer = _newest(stamps) < _newest(records)
-        is_left = not stamps or is_newer or self.plan.next_turn() is not None
+        is_left = not stamps or is_newer or bool(self.plan.next_turn())
         return {self.machine: str(folder / f"measured-{len(stamps) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
