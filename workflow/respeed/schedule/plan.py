@@ -60,7 +60,9 @@ class Entry(NamedTuple):
     @property
     def tier(self) -> Tier:
         """Return the tier of the case; of an open case, by its urgency."""
-        return (REASONS.index(self.reason), False, "") if self.reason else self.wanted.tier
+        if self.reason:
+            return REASONS.index(self.reason), False, ""
+        return self.wanted.tier
 
     @property
     def rounds_left(self) -> int:
@@ -141,7 +143,9 @@ class Plan:
     def _card_of(self, record: Record) -> str:
         """Return the accelerators among which a record's row ran, in words; for a row on CPUs, those of now."""
         start = record.start
-        return self.card if start.profile.is_cpu else name_card(start.machine.accelerators, start.environment)
+        if start.profile.is_cpu:
+            return self.card
+        return name_card(start.machine.accelerators, start.environment)
 
     def tried(self, wanted: Wanted) -> list[Try]:
         """Return the results of a case that count."""
@@ -198,7 +202,9 @@ class Plan:
         by_cell: dict[CellKey, Entry] = {}
         for entry in listed:
             by_cell |= dict.fromkeys(entry.wanted.cells, entry)
-        first_tries = chain.from_iterable(self.tried(entry.wanted)[: preset.rounds] for entry in listed)
+        first_tries: list[Try] = []
+        for entry in listed:
+            first_tries += self.tried(entry.wanted)[: preset.rounds]
         seconds = 60 * self.work.minutes - _seconds_of_processes(first_tries)
         first = self.rounds[self.rounds["round"] <= preset.rounds]
         chosen: dict[tuple[str, str], Entry] = {}
@@ -343,4 +349,5 @@ def _rounds_needed(pair: Compared[JudgedCell]) -> float:
     if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
         return math.inf
     half_width = math.log(ratio.high / ratio.low) / 2
-    return pair.cell.rounds * (half_width / math.log(ratio.value)) ** 2
+    widths = half_width / math.log(ratio.value)
+    return pair.cell.rounds * widths**2

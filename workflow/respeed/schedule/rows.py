@@ -135,7 +135,8 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     libraries = [library for library in distributions() if library.name.lower().startswith(_LIBRARIES)]
     versions = sorted(f"{library.name} {library.version}" for library in libraries)
     facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
-    name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    text = json.dumps(facts)
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = private_folder("devices") / f"{name}.json"
     answer = {} if anew else read_kept(file)
     if not answer:
@@ -164,7 +165,8 @@ def unusable(profile: Profile) -> str | None:
     if profile.is_cpu:
         return None
     answer = probe_device(profile.backend, profile.device)
-    reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
+    reasons = answer.get("reasons", {})
+    reason: str | None = answer.get("reason", reasons.get(profile.precision))
     if reason and profile.device.startswith("cuda"):
         if error := driver_error():
             return f"{reason}; {error}"
@@ -216,4 +218,5 @@ def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
     if threads > cores:
         among = f" among CPUs {profile.cpus}" if profile.cpus else ""
         raise NotMeasurable(f"needs {threads} cores, {cores} usable{among}")
-    return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
+    bound = sorted(cpus[:threads]) if profile.is_cpu else []
+    return threads, tuple(bound)

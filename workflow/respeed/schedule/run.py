@@ -112,7 +112,9 @@ class Run:
         """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
         if self.nodes and self.config.show == (THIS,):
             return [ALL]
-        return [THIS] if self.smoke and ALL not in self.config.show else self.config.show
+        if self.smoke and ALL not in self.config.show:
+            return [THIS]
+        return self.config.show
 
     @property
     def results(self) -> str:
@@ -144,7 +146,8 @@ class Run:
 
     def _checksum(self, machine: str) -> str:
         """Return a checksum of the settings and files that decide what is asked of a machine's node."""
-        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
+        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml"]
+        files += [*HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
         for paper in self.config.papers:
             files += (PAPERS / paper).glob("*")
         texts = [setting.encode() for setting in self.settings]

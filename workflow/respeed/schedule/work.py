@@ -129,13 +129,13 @@ def list_work(
     early = _shown_first(rows) or {*rows}
     is_smoke = config.preset.is_smoke
     # An accelerator's rows may take longer than the minutes.
-    has_spare = config.preset.minutes > 0 and not all(row.profile.is_cpu for row in rows.values())
+    has_device = not all(row.profile.is_cpu for row in rows.values())
     for paper, experiment in tables:
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
                 name = f"{paper.name}/{experiment.name}/{case.name}"
-                is_chosen = not only or any(_names(word, name, case.workload) for word in only)
-                if why_denied(case) or not is_chosen:
+                words = [word for word in only if _names(word, name, case.workload)]
+                if why_denied(case) or (only and not words):
                     continue
                 profile = row.profile.name
                 is_first = experiment is tables[0][1] and profile in early
@@ -144,7 +144,7 @@ def list_work(
                     row,
                     case,
                     (cell,),
-                    _tier(config, paper, experiment, row, is_first) if has_spare else USUAL,
+                    _tier(config, paper, experiment, row, is_first) if has_device else USUAL,
                     is_first,
                     source_of(case, row.profile.architecture),
                     () if is_smoke else experiment.smoke_cases,
@@ -166,7 +166,9 @@ def list_work(
 def _names(word: str, name: str, workload: str) -> bool:
     """Return whether a word of `--only` selects the case with this `workload` and the `name` paper/experiment/case."""
     is_whole = word.count("/") > 1 and not word.endswith("/")
-    return word in (name, f"{name}/{workload}") if is_whole else word in name
+    if is_whole:
+        return word in (name, f"{name}/{workload}")
+    return word in name
 
 
 def chosen_tables(config: Config, papers: Papers) -> list[tuple[Paper, Experiment]]:
@@ -194,13 +196,13 @@ def _rows_for(config: Config, experiment: Experiment, rows: Rows) -> list[Row]:
 
 def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
     """Return the cases of a table that the profile runs."""
-    return [
-        case
-        for case in experiment.cases
-        if runs(case.workload, profile.backend, profile.precision)
-        and experiment.runs_on(case, profile.architecture)
-        and experiment.precision in {"", profile.precision}
-    ]
+    cases = []
+    if experiment.precision in {"", profile.precision}:
+        for case in experiment.cases:
+            is_run = runs(case.workload, profile.backend, profile.precision)
+            if is_run and experiment.runs_on(case, profile.architecture):
+                cases.append(case)
+    return cases
 
 
 def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool) -> Tier:
@@ -211,6 +213,8 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
     named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
     number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
+    if not config.preset.minutes:
+        return USUAL
     profile = row.profile
     is_other = config.all_profiles and profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
@@ -221,8 +225,9 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
 
 def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
-    profiles = [rows[name].profile for name in sorted(rows) if rows[name].profile.precision == FULL_PRECISION]
-    pairs = [(device, cpu) for device, cpu in permutations(profiles, 2) if cpu.is_cpu and not device.is_cpu]
+    profiles = [rows[name].profile for name in sorted(rows)]
+    full = [profile for profile in profiles if profile.precision == FULL_PRECISION]
+    pairs = [pair for pair in permutations(full, 2) if pair[1].is_cpu > pair[0].is_cpu]
 
     def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
         device, cpu = pair
@@ -237,5 +242,8 @@ def source_of(case: Case, architecture: str) -> str:
     A rebuilt program has another checksum, so that rounds of two builds are never combined.
     """
     command = command_of(case, architecture)
-    programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
-    return hashlib.sha256(json.dumps([digest_of(case.workload), programs], sort_keys=True).encode()).hexdigest()[:16]
+    programs = {}
+    if command:
+        programs = checksums(command, PAPERS / case.parameters["program"]["paper"])
+    text = json.dumps([digest_of(case.workload), programs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
