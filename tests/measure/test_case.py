@@ -302,7 +302,7 @@ def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: py
     assert (ready["event"], ready["backend"], ready["accelerator"]) == ("ready", told, {"name": "00:41"})
     assert ready["energy"] == {"reason": "none of cpu at 00:41"}
     assert {*map(str, (reading for block in last["facts"]["blocks"] for reading in block.device))} == {"{'watts': 1.0}"}
-    monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3})
+    monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3, "cpus_taken": 3.0})
     assert events_of(ORDER) == [{"event": "not-run", "reason": "3 threads ran, 1 asked"}]
 
 

@@ -92,7 +92,7 @@ class JaxProgram(Program):
             arrays[name] = [jnp.copy(item) for item in arrays[name]]
         self.backend.key, arrays["key"] = jax.random.split(self.backend.key)
         rooms = {name for name, values in self.inputs.items() if isinstance(values, Zeros)}
-        self._changes = (rooms | {*self.workload.learned, *self.workload.state, "key"}) & {*arrays}
+        self._changes = {"key", *rooms, *self._kept}.intersection(arrays)
         # For the device that the arguments lie on, which need not be JAX's first.
         step = jax.jit(self._function, donate_argnums=0, keep_unused=True)
         self._compiled = step.lower(*self._arguments()).compile()

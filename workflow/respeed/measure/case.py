@@ -14,7 +14,6 @@ from functools import partial
 
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
-from respeed.inputs.machines import Profile
 from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
@@ -82,25 +81,22 @@ def make_bench(backend: Backend, meter: Meter = NO_METER) -> tuple[Bench, Facts]
     return Bench(backend, probe, meter=meter), prove_threads(probe)
 
 
-def thread_complaint(profile: Profile, threads: int, proof: Facts, most: int, *, is_shared: bool = False) -> str | None:
-    """Return why this process may not measure: a wrong number of threads ran; None if the number is right.
+def check_threads(threads: int, proof: Facts, most: int, *, is_shared: bool = False) -> None:
+    """Raise NotMeasurable if a wrong number of threads ran.
 
     The library has at most `most` threads, which may be fewer than the row's cores: OpenBLAS in wheels has 64.
 
     If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
     library's pool, but all together may not take the time of more than `threads` CPUs.
     """
-    if not profile.is_cpu:
-        return None
-    if is_shared and proof["cpus_taken"] > MOST_TAKEN * threads:
-        return f"took the time of {proof['cpus_taken']:.1f} CPUs, {threads} asked"
+    taken = proof["cpus_taken"]
     ran = proof["threads_ran"]
-    if ran is None or ran in (threads, threads + is_shared):
-        return None
+    if is_shared and taken > MOST_TAKEN * threads:
+        raise NotMeasurable(f"took the time of {taken:.1f} CPUs, {threads} asked")
+    is_right = ran is None or ran in (threads, threads + is_shared)
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
-    if threads > MANY and min(threads // 2, most) <= ran < threads:
-        return None
-    return f"{counted(ran, 'thread')} ran, {threads} asked"
+    if not is_right and not (threads > MANY and min(threads // 2, most) <= ran < threads):
+        raise NotMeasurable(f"{counted(ran, 'thread')} ran, {threads} asked")
 
 
 def measure_ceilings(backend: Backend) -> dict[str, float]:
@@ -134,26 +130,25 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     device, `lost` follows: the remaining cases need another process.
     """
     profile = order.profile
+    seed = derive_seed(order.seed, profile.name, order.cases[0].number, "draws")
     try:
         backend = make_backend(
             profile.backend,
             device=profile.device,
             precision=profile.precision,
             threads=order.threads,
-            seed=derive_seed(order.seed, profile.name, order.cases[0].number, "draws"),
+            seed=seed,
         )
         described = backend.describe()
         pci = described.get("pci")
         counters, why_not = energy_counters(profile.device, pci)
         meter = Meter(tuple(counters), clock_reader(profile.device, pci))
-        bench, threads_proof = make_bench(backend, meter)
+        bench, proof = make_bench(backend, meter)
+        if profile.is_cpu:
+            check_threads(order.threads, proof, described["threads_set"], is_shared=backend.shares_cores)
         ceilings = measure_ceilings(backend)
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
-        return
-    most = described["threads_set"]
-    if complaint := thread_complaint(profile, order.threads, threads_proof, most, is_shared=backend.shares_cores):
-        emit("not-run", reason=complaint)
         return
     ready = {
         "backend": described,
@@ -161,7 +156,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         "libraries": blas_libraries(),
         "environment": telling_environment(),
         "affinity": allowed_cpus() or None,
-        "threads_proof": threads_proof,
+        "threads_proof": proof,
         "ceilings": ceilings,
     }
     if accelerators := pci and device_facts(pci):
@@ -345,14 +340,14 @@ def _rehearse(job: Job, bench: Bench) -> None:
     """
     tiny_cases = [case for case in job.rehearsals if case.workload == job.case.workload]
     tiny = min(tiny_cases, key=lambda case: _texts(case) != _texts(job.case), default=None)
-    if tiny and repr(tiny) not in bench.rehearsed:
+    if tiny and tiny.key not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
                 bench.backend.build(make_workload(tiny), 0).step()
                 bench.backend.sync()
         # Freeing a graph may wait for the device: not while a step is timed.
         gc.collect()
-        bench.rehearsed.add(repr(tiny))
+        bench.rehearsed.add(tiny.key)
 
 
 def _texts(case: Case) -> Facts:
