@@ -41,6 +41,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, name: str, library: Library | None 
     """As where SciPy computes with a library, which threadpoolctl finds or not."""
     monkeypatch.setattr(backend, "scipy_library", lambda: name)
     monkeypatch.setattr(backend, "controller", lambda _: library)
+    monkeypatch.setattr(backend, "threadpool_limits", lambda threads: None)
 
 
 REASONS: list[tuple[str, Library | None, bool, str]] = [

@@ -39,9 +39,21 @@ import os, numpy, scipy.linalg.blas
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 from respeed.backends import make_backend, numpy as module
 from respeed.measure.case import make_bench
-module.Backend.set_threads = lambda *threads: None
+module.Backend.set_threads = module.threadpool_limits = lambda *threads: None
 made = make_backend("numpy", device="cpu", precision="fp32", threads=1, seed=1)
 print(make_bench(made)[1]["threads_ran"])
+"""
+    two = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=two, text=True, stdout=subprocess.PIPE, check=True)
+    assert done.stdout == "2\n"
+
+
+@two_cores
+def test_a_row_of_two_threads_runs_on_two() -> None:
+    code = """
+from respeed.backends import make_backend
+made = make_backend("numpy", device="cpu", precision="fp32", threads=2, seed=1)
+print(made.describe()["threads_set"])
 """
     two = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", code], env=two, text=True, stdout=subprocess.PIPE, check=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from threadpoolctl import threadpool_limits
 
 from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
@@ -34,6 +35,8 @@ class Backend(OnCpu):
         self._library: Any = Accelerate(threads) if name == "accelerate" else controller(name)
         if not self._library:
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {LIBRARIES[name]}, to set its threads")
+        # Without this, a row of two threads was seen to run on one, whatever the environment says.
+        self._limits = threadpool_limits(threads)
         super().__init__(precision, threads, seed)
 
     def set_threads(self, threads: int) -> None:
