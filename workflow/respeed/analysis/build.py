@@ -71,4 +71,5 @@ def make_tables(
         "machines": compare_machines(cells, samples),
         "facts": facts,
     }
-    return Tables(papers, smoke, {"rounds": rounds} | {name: make_frame(table, name) for name, table in rows.items()})
+    made = {name: make_frame(table, TABLES[name]) for name, table in rows.items()}
+    return Tables(papers, smoke, {"rounds": rounds} | made)

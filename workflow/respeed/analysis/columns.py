@@ -3,7 +3,6 @@
 import itertools
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
@@ -21,31 +20,31 @@ DIGITS = 9
 FORMULA = ("=", "+", "-", "@")
 # The end of a message about tables that are missing, or not those of the records.
 ANEW = "build the tables first: respeed report --only tables (or all: ./run snakemake report)"
-AnyRow = TypeVar("AnyRow")
+AnyRow = TypeVar("AnyRow", bound=MachineRow)
 
 
-def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the declared columns of the table, in order, each in its dtype.
+def apply_dtypes(frame: pd.DataFrame, row_type: type[MachineRow]) -> pd.DataFrame:
+    """Return the columns that a class of rows declares, in order, each in its dtype.
 
     A missing text becomes "". A missing count becomes 0 in a column without empty fields, and NA in others. Raises
     KeyError if a column is missing.
     """
-    dtypes = dtypes_of(TABLES[name])
+    dtypes = dtypes_of(row_type)
     missing = {"str": "", "int64": 0}
     fill = {column: missing[dtype] for column, dtype in dtypes.items() if dtype in missing}
-    return frame[list(dtypes)].astype(object).fillna(fill).astype(dtypes)
+    return frame[[*dtypes]].astype(object).fillna(fill).astype(dtypes)
 
 
-def make_frame(rows: Iterable[MachineRow], name: str) -> pd.DataFrame:
+def make_frame(rows: Iterable[AnyRow], row_type: type[AnyRow]) -> pd.DataFrame:
     """Make a table from rows of its class; without rows, make an empty table."""
-    columns = list(dtypes_of(TABLES[name]))
-    values = [attrgetter(*columns)(row) for row in rows]
-    return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), name)
+    columns = [*dtypes_of(row_type)]
+    values = map(attrgetter(*columns), rows)
+    return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), row_type)
 
 
 def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     """Yield each line of a frame as a row of a dataclass; a missing number is None, not NaN."""
-    columns = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
+    columns = frame[[*dtypes_of(row_type)]]
     values = columns.to_numpy(dtype=object, copy=True)
     values[columns.isna().to_numpy()] = None
     return itertools.starmap(row_type, values)
@@ -53,7 +52,7 @@ def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
 
 def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
     """Write the declared columns of the table as <folder>/<name>.csv."""
-    write_csv(apply_dtypes(frame, name), folder / f"{name}.csv")
+    write_csv(apply_dtypes(frame, TABLES[name]), folder / f"{name}.csv")
 
 
 def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
@@ -77,10 +76,10 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     path = folder / f"{name}.csv"
     if not path.exists():
         raise UserError(f"{path}: not found; {ANEW}")
-    dtypes = dtypes_of(TABLES[name])
+    row_type = TABLES[name]
     try:
-        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=[""], encoding="utf-8")
-        frame = apply_dtypes(frame, name)
+        frame = pd.read_csv(path, dtype=dtypes_of(row_type), keep_default_na=False, na_values=[""], encoding="utf-8")
+        frame = apply_dtypes(frame, row_type)
     except (ValueError, KeyError) as error:  # another version wrote it, or a spreadsheet
         raise UserError(f"{path}: cannot be read ({first_line(error)}); {ANEW}") from None
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))

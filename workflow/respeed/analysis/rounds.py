@@ -6,10 +6,10 @@ thresholds and not by the thresholds at the time of the record: a better judgeme
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import make_frame
-from respeed.analysis.estimates import Number
+from respeed.analysis.estimates import Number, largest
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -27,7 +27,7 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
-from respeed.analysis.tables import CellRow, Round, group_by
+from respeed.analysis.tables import CellKey, Round, group_by
 from respeed.inputs.machines import Profile
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
@@ -35,10 +35,8 @@ from respeed.records import Record, Records, Result, Row
 from respeed.sessions import split_sessions
 from respeed.text import join_words
 
-# The columns that identify a cell in the frame of rounds.
-CELL = [*CellRow.KEY]
-# Columns of the frame that are not in rounds.csv.
-INSIDE = ["cause_counts", "profile_facts", "slowed"]
+# The columns that identify a cell in a frame.
+CELL = [*CellKey._fields]
 
 # The workload of all controls.
 CONTROL = "repeated_product"
@@ -54,6 +52,8 @@ NO_ENERGY_OF_PARTS = "some parts of a step count more often than others, and the
 NO_COUNTER = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
 NOT_QUIET = "in no block was the machine quiet, and the neighbours' energy would count"
 
+# Backend, device, precision, CPUs and threads decide how a row runs: rounds of different settings are never combined.
+Settings = tuple[str, str, str, str | Sequence[int] | None, int | str]
 # Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
 Product = tuple[str, str, str, int, str]
 # By the key of a case, and whether a ladder of threads is asked for: the paper, table and case that show it.
@@ -83,26 +83,13 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     rows: list[JudgedRound] = []
     for of_machine in group_by(records, attrgetter("machine")).values():
         rows += _rounds_of_machine(of_machine, homes)
-    frame = make_frame(rows, "rounds")
-    frame["round"] = frame.groupby(CELL).cumcount() + 1
-    for name in INSIDE:
-        frame[name] = pd.Series([getattr(row, name) for row in rows], dtype=object)
-    return frame
-
-
-class Settings(NamedTuple):
-    """The settings of a row that decide how it runs: rounds of different settings are never combined."""
-
-    backend: str
-    device: str
-    precision: str
-    cpus: str | Sequence[int] | None
-    threads: int | str
+    frame = make_frame(rows, JudgedRound)
+    return frame.assign(round=frame.groupby(CELL).cumcount() + 1)
 
 
 def settings_of(row: Profile | Row, threads: int | str) -> Settings:
     """Return the settings of a profile, or of a row as it ran, on so many threads."""
-    return Settings(row.backend, row.device, row.precision, row.cpus or None, threads)
+    return row.backend, row.device, row.precision, row.cpus or None, threads
 
 
 def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
@@ -116,18 +103,18 @@ def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
 def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
-    products = group_by(chain(*sessions), _product_of)
-    ceilings = {product: _ceilings(ran) for product, ran in products.items()}
-    latest = _latest(chain(*sessions))
-    for number, (before, session) in enumerate(pairwise([[], *sessions])):
-        conditions = Conditions(session, before)
+    in_order = [*chain(*sessions)]
+    ceilings = {product: _ceilings(ran) for product, ran in group_by(in_order, _product_of).items()}
+    latest = _latest(in_order)
+    for number, session in enumerate(sessions):
+        conditions = Conditions(sessions, number)
         for record in session:
             peak, bandwidth = ceilings[_product_of(record)]
             for file, result in record.places().items():
                 shown_in = homes.get((result.key, record.start.profile.ladder))
                 if shown_in and _counts(record, result, latest[record.profile, result.key]):
                     judged = conditions.judge(record, result)
-                    judged = replace(judged, session=number, record=file, peak_gflops=peak, bandwidth_gbytes=bandwidth)
+                    judged = replace(judged, record=file, peak_gflops=peak, bandwidth_gbytes=bandwidth)
                     for paper, table, case in shown_in:
                         yield replace(judged, paper=paper.name, experiment=table.name, case=case.name)
 
@@ -158,21 +145,22 @@ def _ceilings(records: Records) -> tuple[Number, Number]:
 
 
 class Conditions:
-    """The conditions under which a session was measured: its quiet probes, and what always slows the machine.
+    """The conditions of a session, of the `sessions` of a machine: its quiet probes, and what always slows the machine.
 
-    `session` has the machine's records of the session, in the order of time; if those with the same probe are few,
-    those of the session `before` tell as well. A laptop is fastest in a session's first minute, and does not come back
-    to that clock: processes that began so early tell only if no others do.
+    If the processes with the same probe are few, those of the session before tell as well. A laptop is fastest in a
+    session's first minute, and does not come back to that clock: processes that began so early tell only if no others
+    do.
     """
 
-    def __init__(self, session: Sequence[Record], before: Sequence[Record] = ()) -> None:
-        self._session = session
-        self._before = before
+    def __init__(self, sessions: Sequence[Sequence[Record]], number: int) -> None:
+        self._session = sessions[number]
+        self._before = sessions[number - 1] if number else ()
+        self._number = number
         self._quiet: dict[Product, Quiet] = {}
-        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = {}
-        for record in session:
+        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = defaultdict(list)
+        for record in self._session:
             for result in record.results:
-                self._of_case.setdefault((record.profile, result.key), []).append(result.blocks)
+                self._of_case[record.profile, result.key].append(result.blocks)
 
     def quiet(self, record: Record) -> Quiet:
         """Return the quiet probe of a process on a CPU, which has timed probes."""
@@ -187,22 +175,22 @@ class Conditions:
     def judge(self, record: Record, result: Result) -> JudgedRound:
         """Judge the blocks of a result, and return its round, which is of no table yet and has no ceilings."""
         start = record.start
-        is_cpu = start.profile.is_cpu
+        profile = start.profile
         rounds = self._of_case[record.profile, result.key]
-        quiet = self.quiet(record) if is_cpu and record.probes else quiet_on_device(rounds)
-        lasting = lasting_causes(rounds, REAL)
+        quiet = self.quiet(record) if profile.is_cpu and record.probes else quiet_on_device(rounds)
         slope = slope_of(record, result)
         blocks = result.blocks if result.status == "measured" else ()
-        limit = math.inf if is_cpu else quiet.seconds
+        limit = math.inf if profile.is_cpu else quiet.seconds
         protocol = SMOKE if start.smoke else REAL
+        lasting = lasting_causes(rounds, REAL)
         disturbed = [contamination(block, start.threads, protocol, lasting, limit) for block in blocks]
         clean = [block for block, by in zip(blocks, disturbed, strict=True) if not by]
         causes = Counter(chain(*disturbed))
-        times = step_times(clean, result.parts, quiet, slope) if clean else Times()
+        times = Times()
         energy = Joules()
         if clean:
+            times = step_times(clean, result.parts, quiet, slope)
             energy = step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
-        errors = [error for error in result.errors.values() if error is not None]
         return JudgedRound(
             record.machine,
             paper="",
@@ -211,10 +199,10 @@ class Conditions:
             algorithm=result.workload,
             profile=record.profile,
             round=0,
-            session=0,
+            session=self._number,
             started=start.started,
-            precision=start.profile.precision,
-            is_cpu=is_cpu,
+            precision=profile.precision,
+            is_cpu=profile.is_cpu,
             commit=start.commit,
             wall_seconds=result.wall_seconds,
             library=record.library,
@@ -226,14 +214,14 @@ class Conditions:
             discarded=len(blocks) - len(clean),
             causes=count_causes(causes),
             settled=bool(result.warmup and result.warmup.settled),
-            error=max(errors, default=None),
+            error=largest(result.errors.values()),
             flops=result.flops or None,
             traffic_bytes=result.traffic_bytes or None,
             peak_gflops=None,
             bandwidth_gbytes=None,
             record="",
             cause_counts=causes,
-            profile_facts=start.profile,
+            profile_facts=profile,
             slowed=low_clock(clean),
             **times._asdict(),
             **energy._asdict(),
@@ -260,6 +248,10 @@ class _Way(NamedTuple):
     library: str
     source: str
 
+    def completed(self, known: "_Way") -> "_Way":
+        """Return the way with the card and the library of `known`, if it has none: its process ended too early."""
+        return self._replace(card=self.card or known.card, library=self.library or known.library)
+
 
 def _way_of(record: Record, result: Result) -> _Way:
     start = record.start
@@ -274,9 +266,8 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
     for record in records:
         for result in record.results:
             way = _way_of(record, result)
-            before = latest.get((record.profile, result.key), way)
-            latest_known = way._replace(library=way.library or before.library, card=way.card or before.card)
-            latest[record.profile, result.key] = latest_known
+            place = record.profile, result.key
+            latest[place] = way.completed(latest.get(place, way))
     return latest
 
 
@@ -288,8 +279,7 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     result that is not measured, such as a failed or wrong result, counts only if its workload's source is the same as
     in the last result.
     """
-    way = _way_of(record, result)
-    way = way._replace(card=way.card or latest.card, library=way.library or latest.library)
+    way = _way_of(record, result).completed(latest)
     if result.status == "measured":
         way = way._replace(source=latest.source)
     return way == latest
@@ -298,19 +288,18 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
 def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     """Return at which share of its highest clock a device ran, and that in words; None if it is `LOW_CLOCK` or more."""
     readings = [block.device[-1] for block in blocks if block.device]
-    readings = [reading for reading in readings if reading.keys() >= {"sm_mhz", "highest_sm_mhz"}]
-    if not readings:
-        return None
-    share = statistics.median(reading["sm_mhz"] / reading["highest_sm_mhz"] for reading in readings)
+    clocked = [reading for reading in readings if reading.keys() >= {"sm_mhz", "highest_sm_mhz"}]
+    shares = [reading["sm_mhz"] / reading["highest_sm_mhz"] for reading in clocked]
+    share = statistics.median(shares or [1.0])
     if share >= LOW_CLOCK:
         return None
-    reasons = [name for bits, name in REASONS.items() if any(reasons_of(reading) & bits for reading in readings)]
+    reasons = [name for bits, name in REASONS.items() if any(reasons_of(reading) & bits for reading in clocked)]
     return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(reasons)]))
 
 
-def count_causes(causes: Mapping[str, int]) -> str:
+def count_causes(causes: Counter[str]) -> str:
     """List why blocks were discarded, most frequent cause first, such as "page faults in 3, clocks throttled in 1"."""
-    return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
+    return ", ".join(f"{cause} in {count}" for cause, count in causes.most_common())
 
 
 class Times(NamedTuple):

@@ -9,15 +9,15 @@
 """
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, by_session, doubt_of, published_beside, rows_beside
+from respeed.analysis.cells import by_session, doubt_of, published_beside, rows_beside, show_time
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
@@ -28,33 +28,21 @@ from respeed.analysis.estimates import (
     Estimate,
     Number,
     Sessions,
-    add_sessions,
     estimate_ratio,
     estimate_sum,
+    half_between,
     half_of,
-    largest,
-    level_among,
+    level_of_each,
+    number_of,
     verdict_of,
     what_is_missing,
-    widen,
 )
 from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
 from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
 
-# The columns of a case, in tables of cells.
-CASE = ["paper", "experiment", "case"]
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
-# Columns of a cell that a total has empty, unless all its parts have a time; and those that it adds up.
-NOT_OF_TOTALS = (
-    "seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "slowness", "amount", "threads_ran",
-    "joules_low", "joules_high", "watts",
-)  # fmt: skip
-ADDED_UP = ("seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules")
-
-# A cell as its rounds judge it, with the seconds of a step, or as a table shows it, with the seconds of its work.
-Timed = TypeVar("Timed", JudgedCell, Cell)
 
 
 class Samples:
@@ -105,7 +93,7 @@ class Samples:
             sessions = self._longest(over), self._longest(parts)
             together = not sessions[0].keys().isdisjoint(sessions[1])
             if not together:
-                ratio = add_sessions(ratio, sessions, confidence, spreads)
+                ratio = ratio.widened(half_between(sessions, confidence, spreads))
         else:
             ratio, together = estimate_ratio(
                 self.by_session(base),
@@ -114,16 +102,16 @@ class Samples:
                 one_machine=base.machine == cell.machine if is_one_machine is None else is_one_machine,
                 spreads=spreads,
             )
-        widened = widen(ratio, base_doubt.over(doubt), confidence)
-        return replace(widened, shared=half_of(base_doubt.shared(doubt), confidence)), together
+        ratio = ratio.widened(half_of(base_doubt.over(doubt), confidence))
+        return replace(ratio, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
     def total(self, total: CellKey, parts: list[Cell]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
         self._parts[total] = parts
         doubt = self.doubt(replace(parts[0], case=total.case))
-        in_session = estimate_sum(self._by_case(parts))
-        seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
-        return widen(seconds, doubt.error, CELL_LEVEL)
+        between = half_between([self._longest(parts)], CELL_LEVEL, [doubt.between])
+        seconds = estimate_sum(self._by_case(parts))
+        return seconds.widened(between).widened(half_of(doubt.error, CELL_LEVEL))
 
     def _longest(self, cells: Iterable[Cell]) -> Sessions:
         """Return the rounds of the cell that was measured in the most sessions."""
@@ -160,125 +148,80 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     """Return the total of the cells of one row in a table, as a cell."""
     first = parts[0]
     experiment = paper.experiments[first.experiment]
-    name = experiment.total_case
-    published_row, published_seconds = published_beside(
-        paper, experiment.name, name, first.architecture, first.algorithm
-    )
-    nothing: dict[str, Any] = dict.fromkeys(NOT_OF_TOTALS)
-    sums: dict[str, Any] = {column: _add(getattr(part, column) for part in parts) for column in ADDED_UP}
+    key = first.key._replace(case=experiment.total_case)
+    published_row, published_seconds = published_beside(paper, key, first.architecture)
+    absent = {*experiment.case_names()} - {key.case, *(part.case for part in parts)}
+    missing = [part for part in parts if not part.seconds]
+    whole = [] if absent else parts
     total = replace(
         first,
-        **nothing,
-        **sums,
-        case=name,
-        rounds=min(part.rounds for part in parts),
-        discarded=sum(part.discarded for part in parts),
-        error=largest(part.error for part in parts),
-        published_row=published_row,
-        published_seconds=published_seconds,
-        sessions=max(part.sessions for part in parts),
+        case=key.case,
         work=experiment.total or "",
         steps=1.0,
+        published_row=published_row,
+        published_seconds=published_seconds,
+        rounds=min(part.rounds for part in parts),
+        sessions=max(part.sessions for part in parts),
+        seconds=None,
+        seconds_low=None,
+        seconds_high=None,
+        seconds_measured=_sum(part.seconds_measured for part in whole),
+        slowness=None,
+        flops=_sum(part.flops for part in whole),
+        traffic_bytes=_sum(part.traffic_bytes for part in whole),
+        amount=None,
+        gflops=None,
+        peak_share=None,
+        expected_seconds=_sum(part.expected_seconds for part in whole),
         unexpected="",
-        energy_of="",
-        energy_reason="",
+        threads_ran=None,
     )
-    absent = set(experiment.case_names()) - {name, *(part.case for part in parts)}
     if absent:
-        unknown: dict[str, Any] = dict.fromkeys(ADDED_UP)
-        return replace(total, **unknown, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
-    missing = [part for part in parts if not part.seconds]
+        return replace(total, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
     if missing:
         is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
         reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
         return replace(total, status=missing[0].status, reason=reason)
-    seconds = samples.total(total.key, parts)
-    unsettled = what_is_missing(seconds, total.rounds)
-    gflops = total.flops / seconds.value / 1e9 if total.flops else None
-    return replace(
-        total,
-        seconds=seconds.value,
-        seconds_low=seconds.low,
-        seconds_high=seconds.high,
-        status="wide" if unsettled else "settled",
-        reason=unsettled,
-        gflops=gflops,
-        peak_share=gflops / total.peak_gflops if gflops and total.peak_gflops else None,
-    )
+    seconds = samples.total(key, parts)
+    return show_time(total, seconds, what_is_missing(seconds, total.rounds))
 
 
-def _add(numbers: Iterable[Number]) -> Number:
-    """Return the sum of the numbers; None if one is not known."""
-    summands = []
-    for number in numbers:
-        if number is None:
-            return None
-        summands.append(number)
-    return math.fsum(summands)
+def _sum(numbers: Iterable[Number]) -> Number:
+    """Return the sum of the numbers; None if one is not known, or without numbers."""
+    return number_of(math.fsum(number or math.nan for number in numbers)) or None
 
 
-@dataclass(frozen=True)
-class Compared(Generic[Timed]):
-    """A cell beside its base, the fastest of the cells that it is compared with; None if there is none.
+class Compared(NamedTuple):
+    """What a cell's time is beside that of its `base`, the fastest of the cells that it is compared with.
 
-    `ratio` is the seconds of the base divided by the seconds of the cell, with an interval at `confidence`; None if one
-    of the two has no seconds. `verdict` is "base", the verdict on the ratio, or "none" without a ratio. `together`
-    tells whether the ratio is from rounds of the same sessions.
+    `ratio` is the seconds of the base divided by the seconds of the cell, with an interval at `confidence`. `verdict`
+    is "base", or the verdict on the ratio.
     """
 
-    cell: Timed
-    base: Timed | None = None
-    ratio: Estimate | None = None
-    confidence: float = RATIO_LEVEL
-    verdict: str = "none"
-    reason: str = ""
-    together: bool = True
+    base: Cell
+    ratio: Estimate
+    confidence: float
+    verdict: str
+    reason: str
 
 
-def compare_to_best(
-    cells: Sequence[Timed],
-    samples: Samples,
-    group_of: Callable[[Timed], Hashable],
-    may_be_base: Callable[[Timed], bool],
-) -> list[Compared[Timed]]:
-    """Compare every cell with its base: of the cells of the same group, the fastest that `may_be_base`.
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Compared:
+    """Compare a cell with the fastest of the `candidates`.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
-    each rival is falsely called slower with a probability of at most 5 %.
+    each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
+    by luck. Each other rival does so with a probability of at most (1 - confidence) / 2, and any rival with at most
+    their sum (Bonferroni's inequality).
     """
-    groups = group_by([cell for cell in cells if cell.seconds and may_be_base(cell)], group_of)
-    compared = []
-    for cell in cells:
-        candidates = groups.get(group_of(cell))
-        if not (cell.seconds and candidates):
-            compared.append(Compared(cell))
-            continue
-        base = min(candidates, key=_seconds)
-        rivals = [rival for rival in candidates if _seconds(rival) <= RIVAL * _seconds(base)]
-        level = level_among(len(rivals)) if cell in rivals else RATIO_LEVEL
-        if base is cell:
-            compared.append(Compared(cell, base, Estimate(1.0), level, "base"))
-        else:
-            ratio, together = samples.ratio(base, cell, level)
-            compared.append(Compared(cell, base, ratio, level, *verdict_of(ratio), together))
-    return compared
-
-
-def _seconds(cell: JudgedCell | Cell) -> float:
-    return cell.seconds or math.nan
-
-
-def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Papers) -> list[Compared[Timed]]:
-    """Compare each cell with the fastest CPU row of its machine and case in the table's precision.
-
-    The precision is fp32 if the table has none.
-    """
-
-    def may_be_base(cell: Timed) -> bool:
-        precision = papers[cell.paper].experiments[cell.experiment].precision
-        return cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
-
-    return compare_to_best(cells, samples, lambda cell: (cell.machine, *case_of(cell)), may_be_base)
+    base = min(candidates, key=attrgetter("seconds"))
+    rivals = [rival for rival in candidates if rival.time.value <= RIVAL * base.time.value]
+    level = level_of_each((len(rivals) - 1) / 2) if cell in rivals else RATIO_LEVEL
+    if base is cell:
+        return Compared(base, Estimate(1.0), level, "base", "")
+    ratio, together = samples.ratio(base, cell, level)
+    verdict, reason = verdict_of(ratio)
+    reasons = [reason, "" if together else OTHER_SESSION]
+    return Compared(base, ratio, level, verdict, "; ".join(filter(None, reasons)))
 
 
 def case_of(cell: CellRow) -> tuple[str, str, str]:
@@ -287,29 +230,41 @@ def case_of(cell: CellRow) -> tuple[str, str, str]:
 
 
 def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> list[Speedup]:
-    """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
-    return [_speedup(compared, papers) for compared in compare_to_fastest_cpu(cells, samples, papers)]
+    """Make a speedup for every cell, over the fastest CPU row of its machine and case in the table's precision.
+
+    The precision is fp32 if the table has none: a row in another precision is never a base.
+    """
+    place = attrgetter("machine", "paper", "experiment", "case")
+    bases = group_by([cell for cell in cells if _may_be_base(cell, papers)], place)
+    return [_speedup(cell, bases[place(cell)], samples, papers[cell.paper]) for cell in cells]
 
 
-def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
-    cell = compared.cell
-    ratio = compared.ratio or Estimate(math.nan)
-    reason = compared.reason
-    if compared.verdict == "none":
-        reason = NO_BASE if cell.seconds else cell.reason
-    elif not compared.together:
-        reason = "; ".join(filter(None, [reason, OTHER_SESSION]))
-    return Speedup(
+def _may_be_base(cell: Cell, papers: Papers) -> bool:
+    precision = papers[cell.paper].experiments[cell.experiment].precision
+    return bool(cell.seconds) and cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
+
+
+def _speedup(cell: Cell, candidates: Sequence[Cell], samples: Samples, paper: Paper) -> Speedup:
+    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none."""
+    speedup = Speedup(
         *cell.key,
-        base_algorithm=compared.base.algorithm if compared.base else "",
-        base_profile=compared.base.profile if compared.base else "",
-        speedup=ratio.value if compared.ratio else None,
+        published=_published_beside(cell, paper),
+        verdict="none",
+        reason=NO_BASE if cell.seconds else cell.reason,
+    )
+    if not (cell.seconds and candidates):
+        return speedup
+    base, ratio, confidence, verdict, reason = _compare_to_best(cell, candidates, samples)
+    return replace(
+        speedup,
+        base_algorithm=base.algorithm,
+        base_profile=base.profile,
+        speedup=ratio.value,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
-        published=_published_beside(cell, papers[cell.paper]),
-        verdict=compared.verdict,
+        verdict=verdict,
         reason=reason,
-        confidence=compared.confidence if compared.ratio else None,
+        confidence=confidence,
     )
 
 
@@ -360,29 +315,24 @@ def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
     interval includes 1 shares the first place.
     """
     timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
-    fastest: list[Cell] = []
+    ranks: list[Rank] = []
     for in_case in group_by(timed, case_of).values():
         machines = group_by(in_case, attrgetter("machine"))
         if len(machines) > 1:
-            fastest += [min(machines[name], key=_seconds) for name in sorted(machines)]
-    return [_rank(compared) for compared in compare_to_best(fastest, samples, case_of, lambda _: True)]
+            fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
+            ranks += [_rank(cell, _compare_to_best(cell, fastest, samples)) for cell in fastest]
+    return ranks
 
 
-def _rank(compared: Compared[Cell]) -> Rank:
-    cell = compared.cell
-    base = compared.base or cell
-    ratio = compared.ratio or Estimate(1.0)
+def _rank(cell: Cell, compared: Compared) -> Rank:
     return Rank(
         cell.machine,
         *case_of(cell),
-        base_machine=base.machine,
+        base_machine=compared.base.machine,
         algorithm=cell.algorithm,
         profile=cell.profile,
-        base_algorithm=base.algorithm,
-        base_profile=base.profile,
-        speedup=ratio.value,
-        speedup_low=ratio.low,
-        speedup_high=ratio.high,
+        speedup=compared.ratio.value,
+        speedup_low=compared.ratio.low,
+        speedup_high=compared.ratio.high,
         verdict=compared.verdict,
-        reason=compared.reason,
     )

@@ -7,7 +7,6 @@ no timed step.
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 
 from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
@@ -134,8 +133,8 @@ class Progress:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
         result = record.results[-1]
         wanted = self._wanted[result.key]
-        *earlier, session = split_sessions([*self._plan.records, record])
-        judged = Conditions(session, earlier[-1] if earlier else []).judge(record, result)
+        sessions = split_sessions([*self._plan.records, record])
+        judged = Conditions(sessions, len(sessions) - 1).judge(record, result)
         self._disturbed_in_turn.add(judged)
         self._disturbed.add(judged)
         if result.status != "measured":
@@ -145,7 +144,7 @@ class Progress:
         else:
             self.counted += 1
             rounds = self._rounds[wanted.cells[0]]
-            rounds.append(replace(judged, session=len(earlier)))
+            rounds.append(judged)
             estimate = estimate_rounds(rounds)
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
@@ -167,7 +166,7 @@ class Progress:
         width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
         work = (steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0))
         for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
-            _, published = published_beside(paper, cell.experiment, cell.case, architecture, cell.algorithm, *work)
+            _, published = published_beside(paper, cell, architecture, *work)
             if published:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""

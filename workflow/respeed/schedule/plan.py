@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, judge_cells, make_cells
+from respeed.analysis.cells import judge_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
 from respeed.analysis.rounds import read_rounds, settings_of
-from respeed.analysis.speedups import Compared, Samples, add_totals, compare_to_fastest_cpu
-from respeed.analysis.tables import CellKey
+from respeed.analysis.speedups import Samples, add_totals, make_speedups
+from respeed.analysis.tables import Cell, CellKey, Speedup
 from respeed.machine.devices import accelerator_driver, accelerator_names, name_card
 from respeed.machine.software import package_versions
 from respeed.model import Papers
@@ -321,12 +321,6 @@ def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same:
     return has_source and is_same
 
 
-def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> list[JudgedCell]:
-    """Judge the cells that have `rounds`, and return those that are in `cells`, in the order of `cells`."""
-    judged = judge_cells(rounds)
-    return [judged[key] for key in cells if key in judged]
-
-
 def find_open(
     rounds: pd.DataFrame, wanted: Collection[CellKey], papers: Papers, most: int
 ) -> Iterator[tuple[str, Collection[CellKey]]]:
@@ -337,14 +331,15 @@ def find_open(
     indistinguishable cells are left out if they probably need more than `most` rounds.
     """
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judge(rounds, wanted), samples, papers)
+    judged = judge_cells(rounds, papers)
+    asked = [judged[key] for key in wanted if key in judged]
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
-    for pair in compared:
-        if pair.verdict == "indistinguishable" and pair.base:
-            pairs.append((_rounds_needed(pair), [pair.cell.key, pair.base.key]))
-    cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
+    for cell, row in zip(asked, make_speedups(asked, samples, papers), strict=True):
+        if row.verdict == "indistinguishable":
+            pairs.append((_rounds_needed(cell, row), [row.key, row.base_key]))
+    cells = add_totals([*judged.values()], samples, papers)
     claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
     for needed, keys in sorted(claims):
         if needed <= most:
@@ -352,17 +347,14 @@ def find_open(
     for needed, keys in sorted(pairs, key=itemgetter(0)):
         if needed <= most:
             yield UNDECIDED, keys
-    for pair in compared:
+    for cell in asked:
         # No more rounds would settle the others.
-        may_settle = half_of(pair.cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
-        if pair.cell.status in ("wide", "contaminated") and may_settle:
-            yield WIDE, [pair.cell.key]
+        may_settle = cell.status == "wide" and half_of(samples.doubt(cell).error, CELL_LEVEL) < SETTLED_MARGIN
+        if may_settle or cell.status == "contaminated":
+            yield WIDE, [cell.key]
 
 
-def _rounds_needed(pair: Compared[JudgedCell]) -> float:
-    """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
-    ratio = pair.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
-        return math.inf
-    half_width = math.log(ratio.high / ratio.low) / 2
-    return pair.cell.rounds * (half_width / math.log(ratio.value)) ** 2
+def _rounds_needed(cell: Cell, speedup: Speedup) -> float:
+    """Estimate how many rounds would show that a cell and its base differ, if their measured speedup is right."""
+    ratio = speedup.ratio
+    return cell.rounds * (ratio.half / math.log(ratio.value)) ** 2 if ratio.value != 1 else math.inf
