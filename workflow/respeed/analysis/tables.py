@@ -219,7 +219,7 @@ class Cell(CellRow):
     """Rate of a copy on the profile, in GB/s. Empty if no round, or none was timed."""
     expected_seconds: Number = None
     """Bound on `seconds`: the larger of `flops` over `peak_gflops` and `traffic_bytes` over `bandwidth_gbytes`, in s.
-    Empty if never measured, a count or rate is not known, or a program of products has no count of FLOP."""
+    Empty if not measured, if a count or rate is not known, or a program of products has no count of FLOP."""
     unexpected: str = ""
     """Why `seconds` lies below `expected_seconds`, or above three times it, beyond its interval: the likeliest reason
     that records give. Empty if it does not, or there is no bound or no interval."""
