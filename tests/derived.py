@@ -81,7 +81,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     """A tidy table whose rows have these fields; the others are empty."""
     columns = [*dtypes_of(TABLES[name])]
     assert set().union(*rows) <= {*columns}
-    return apply_dtypes(pd.DataFrame(rows, columns=columns, dtype=object), name)
+    return apply_dtypes(pd.DataFrame(rows, columns=columns, dtype=object), TABLES[name])
 
 
 class Made(NamedTuple):
@@ -135,8 +135,8 @@ def shown_of(
 ) -> Results:
     """What is laid out of these records, and of other tidy tables as they are given."""
     made, ratios, rounds, _ = frames_of(records, papers)
-    known = {"cells": make_frame(made, "cells"), "speedups": make_frame(ratios, "speedups"), "rounds": rounds} | tables
-    return Results(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
+    known = {"cells": make_frame(made, Cell), "speedups": make_frame(ratios, Speedup), "rounds": rounds} | tables
+    return Results(papers, on, False, {name: make_frame([], declared) for name, declared in TABLES.items()} | known)
 
 
 def table_of(
