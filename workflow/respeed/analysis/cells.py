@@ -22,6 +22,7 @@ from respeed.analysis.estimates import (
     Number,
     estimate_cell,
     half_of,
+    largest,
     what_is_missing,
 )
 from respeed.analysis.expected import FREE_OF_PEAK, MAX_PEAK_SHARE, bound_seconds, explain
@@ -33,7 +34,7 @@ from respeed.inputs.registry import backends_of, why_not_run
 from respeed.model import ARCHITECTURES, Case, Experiment, Paper, Papers, PublishedRow, Unit, number_bytes
 from respeed.paths import imported_folder
 from respeed.records import Description, Row
-from respeed.text import format_share, is_known
+from respeed.text import format_share, join_words
 
 Value = TypeVar("Value")
 
@@ -125,7 +126,7 @@ def _judge_cell(cell: Cell, ran: Sequence[JudgedRound]) -> Cell:
         rounds=len(timed),
         sessions=len({once.session for once in timed}),
         threads=last.threads,
-        threads_ran=max((once.threads_ran or 0 for once in ran), default=0) or None,
+        threads_ran=largest(once.threads_ran for once in ran),
         peak_gflops=last.peak_gflops,
         bandwidth_gbytes=last.bandwidth_gbytes,
     )
@@ -251,11 +252,16 @@ def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
 
 def describe_work(experiment: Experiment, case: Case) -> str:
     """Describe in words the work that the seconds of a case are for."""
-    examples = case.examples or experiment.examples
-    if examples or experiment.repeats:
-        return f"{examples:,} examples" if examples else f"{experiment.repeats:,} steps"
     batch = case.parameters.get("batch")
-    return f"a step of {batch:,} {experiment.unit.examples}" if batch else "a step"
+    step = f"a step of {batch:,} {experiment.unit.examples}" if batch else "a step"
+    return _say_amount(experiment, case.examples) or step
+
+
+def _say_amount(experiment: Experiment, examples: int | None = None) -> str:
+    """Return how many `examples` or steps seconds are for, by default as many as the table's; empty if for one step."""
+    if examples := examples or experiment.examples:
+        return f"{examples:,} examples"
+    return f"{experiment.repeats:,} steps" if experiment.repeats else ""
 
 
 def _rows_of_machine(
@@ -273,25 +279,26 @@ def _rows_of_machine(
         if name in last:
             facts = last[name].profile_facts
             is_same = settings_of(facts, facts.threads) == settings_of(profile, profile.threads)
-            is_shown = is_same and PurePath(last[name].record).parts[-4:-3] != (imported_folder(smoke=False).name,)
+            folder = PurePath(last[name].record).parent.parent.parent
+            is_shown = is_same and folder.name != imported_folder(smoke=False).name
         if is_shown and not other_library(profile, hardware):
             rows[name] = profile
     return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))
 
 
-def rows_beside(paper: Paper, experiment: str, architecture: str, algorithm: str) -> tuple[PublishedRow, ...]:
-    """Return the published rows that a row of ours is compared with.
+def rows_beside(paper: Paper, cell: CellKey | Cell, architecture: str) -> list[PublishedRow]:
+    """Return the published rows that a cell is compared with.
 
-    These rows name our row's `architecture` and, in a table of several algorithms, ran our row's `algorithm`.
+    These rows name the `architecture` of the cell's row and, in a table of several algorithms, ran its algorithm.
     """
-    ran_in = paper.experiments[experiment].ran_in
-    return tuple(row for row in paper.rows.values() if architecture in row.beside and ran_in(algorithm, row.name))
+    experiment = paper.experiments[cell.experiment]
+    beside = [row for row in paper.rows.values() if architecture in row.beside]
+    return [row for row in beside if experiment.ran_in(cell.algorithm, row.name)]
 
 
 def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
     """Return whether a cell is compared with any of the published rows `names`."""
-    beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
-    return any(row.name in names for row in beside)
+    return any(row.name in names for row in rows_beside(paper, cell, cell.architecture))
 
 
 def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Number) -> tuple[str, Number]:
@@ -299,8 +306,8 @@ def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Numb
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
     """
-    beside = rows_beside(paper, cell.experiment, architecture, cell.algorithm)
-    row = paper.fastest(cell.experiment, cell.case, [published.name for published in beside])
+    names = [row.name for row in rows_beside(paper, cell, architecture)]
+    row = paper.fastest(cell.experiment, cell.case, names)
     return (row.name, paper.seconds(cell.experiment, cell.case, row.name, *work)) if row else ("", None)
 
 
@@ -313,17 +320,13 @@ def reference(paper: Paper) -> str:
     names = [name.strip("{}") if name.startswith("{") else name.split()[-1] for name in paper.authors]
     if len(names) > 3:
         names = [names[0], "others"]
-    return f"{' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))} ({paper.venue} {paper.year})"
+    return f"{join_words(names)} ({paper.venue} {paper.year})"
 
 
 def label_row(paper: Paper, row: PublishedRow) -> str:
     """Name a published row; add its algorithm, device and precision if another row has the same label and package."""
-    alike = [
-        published
-        for published in paper.rows.values()
-        if (published.label, published.package) == (row.label, row.package)
-    ]
-    if len(alike) == 1:
+    names = [(published.label, published.package) for published in paper.rows.values()]
+    if names.count((row.label, row.package)) == 1:
         return row.label
     return ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
 
@@ -342,10 +345,8 @@ def across_precisions(row: str, base: Collection[str]) -> str:
 
 def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:
     """Return a cell's time and its interval in a table's unit. For a rate, the ends of the interval are swapped."""
-    value, low, high = (
-        unit.value(seconds, cell.amount) if is_known(seconds) and seconds else None
-        for seconds in (cell.seconds, cell.seconds_low, cell.seconds_high)
-    )
+    times = (cell.seconds, cell.seconds_low, cell.seconds_high)
+    value, low, high = (seconds and unit.value(seconds, cell.amount) for seconds in times)
     return (value, high, low) if unit.counted else (value, low, high)
 
 
@@ -356,6 +357,5 @@ def words_of_unit(experiment: Experiment) -> str:
         return name
     if any(case.examples for case in experiment.cases):
         return f"{name} for a whole run of each case"
-    if experiment.repeats:
-        return f"{name} for {experiment.repeats:,} steps"
-    return f"{name} for {experiment.examples:,} examples" if experiment.examples else f"{name} a step"
+    amount = _say_amount(experiment)
+    return f"{name} for {amount}" if amount else f"{name} a step"

@@ -18,7 +18,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -51,6 +51,7 @@ SESSION_FREEDOM = 8
 # (chi squared). But that is one card within an hour.
 DEVICE_SPREAD = 0.01
 
+Size = TypeVar("Size", int, float)
 # A number, or None where it is missing.
 Number = float | None
 # The seconds of a cell's step in each of its rounds, by session.
@@ -287,12 +288,12 @@ def half_between(cells: Sequence[Sessions], level: float, spreads: Sequence[floa
     squares = freedom = SESSION_FREEDOM
     share = 0.0
     for sessions, spread in zip(cells, spreads, strict=True):
-        logs = [np.log(seconds) for seconds in sessions.values()]
-        means = [rounds.mean() for rounds in logs]
-        sizes = _sizes(logs)
+        means = [np.log(seconds).mean() for seconds in sessions.values()]
+        sizes = _sizes(sessions.values())
+        weights = sizes / sizes.sum()
+        share += spread**2 * (weights @ weights)
         squares += len(means) * np.var(means) / spread**2
         freedom += len(means) - 1
-        share += spread**2 * (sizes**2).sum() / sizes.sum() ** 2
     return _half_width(share * squares / freedom, freedom, level)
 
 
@@ -333,7 +334,7 @@ def level_of_each(tests: float) -> float:
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
 
-def largest(values: Iterable[Number]) -> Number:
+def largest(values: Iterable[Size | None]) -> Size | None:
     """Return the largest of the values that are not missing; None if all are."""
     return max((value for value in values if value is not None), default=None)
 
@@ -347,7 +348,7 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
     return ("slower", "") if estimate.is_below(1) else ("indistinguishable", "the interval includes 1")
 
 
-def _sizes(sessions: Sequence[np.ndarray]) -> np.ndarray:
+def _sizes(sessions: Iterable[Sequence[float] | np.ndarray]) -> np.ndarray:
     """Return the number of rounds of each session."""
     return np.array([len(logs) for logs in sessions])
 
@@ -383,7 +384,7 @@ def _difference(a: _Mean, b: _Mean) -> _Mean:
     """Return the difference of two means, with the degrees of freedom of its variance (Welch 1947)."""
     variance = a.variance + b.variance
     squares = a.variance**2 / a.freedom + b.variance**2 / b.freedom
-    return _Mean(a.mean - b.mean, variance, variance**2 / squares if squares else min(a.freedom, b.freedom))
+    return _Mean(a.mean - b.mean, variance, variance**2 / squares if squares else a.freedom)
 
 
 def _half_width(variance: float, freedom: float, level: float) -> float:

@@ -53,9 +53,9 @@ NO_COUNTER = "in no block do the counters tell: set back, gone round unseen, or 
 NOT_QUIET = "in no block was the machine quiet, and the neighbours' energy would count"
 
 # Backend, device, precision, CPUs and threads decide how a row runs: rounds of different settings are never combined.
-Settings = tuple[str, str, str, str | Sequence[int] | None, int | str]
-# Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
-Product = tuple[str, str, str, int, str]
+Settings = tuple[str, str, str, str, int | str]
+# Device, precision, CPUs, threads and library: rates of matrix products are compared only if all are the same.
+Product = tuple[str, str, str, int | str, str]
 # By the key of a case, and whether a ladder of threads is asked for: the paper, table and case that show it.
 Homes = Mapping[tuple[str, bool], Sequence[tuple[Paper, Experiment, Case]]]
 
@@ -89,7 +89,7 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
 
 def settings_of(row: Profile | Row, threads: int | str) -> Settings:
     """Return the settings of a profile, or of a row as it ran, on so many threads."""
-    return row.backend, row.device, row.precision, row.cpus or None, threads
+    return row.backend, row.device, row.precision, str(row.cpus or None), threads
 
 
 def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
@@ -121,9 +121,8 @@ def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
 
 def _product_of(record: Record) -> Product:
     """Return what the time of a matrix product of a given size depends on."""
-    start = record.start
-    profile = start.profile
-    return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
+    settings = settings_of(record.start.profile, record.start.threads)
+    return *settings[1:], record.library
 
 
 def _ceilings(records: Records) -> tuple[Number, Number]:
@@ -207,7 +206,7 @@ class Conditions:
             wall_seconds=result.wall_seconds,
             library=record.library,
             threads=start.threads,
-            threads_ran=max((block.threads_ran or 0 for block in blocks), default=0) or None,
+            threads_ran=largest(block.threads_ran for block in blocks) or None,
             status=result.status,
             reason=result.reason or "",
             blocks=len(blocks),
@@ -238,26 +237,24 @@ def _telling(session: Sequence[Record], product: Product) -> list[Record]:
 class _Way(NamedTuple):
     """A way to measure a case.
 
-    `card` names the accelerator that ran, and its multiprocessors; `program` is the checksum of an outside program, or
-    empty; `source` is the checksum of the case's source.
+    `equipment` names the library, and the accelerator with its multiprocessors; `source` is the checksum of the case's
+    source.
     """
 
     settings: Settings
-    card: str
-    program: str
-    library: str
+    equipment: str
     source: str
 
     def completed(self, known: "_Way") -> "_Way":
-        """Return the way with the card and the library of `known`, if it has none: its process ended too early."""
-        return self._replace(card=self.card or known.card, library=self.library or known.library)
+        """Return the way with the equipment that is `known`, if its process ended before it could tell."""
+        return self._replace(equipment=self.equipment or known.equipment)
 
 
 def _way_of(record: Record, result: Result) -> _Way:
     start = record.start
-    card = f"{start.backend.accelerator} {start.backend.multiprocessors}" if start.backend else ""
-    program = result.source if "program" in result.parameters else ""
-    return _Way(settings_of(start.profile, start.threads), card, program, record.library, result.source)
+    backend = start.backend
+    equipment = f"{record.library} on {backend.accelerator} {backend.multiprocessors}" if backend else ""
+    return _Way(settings_of(start.profile, start.threads), equipment, result.source)
 
 
 def _latest(records: Records) -> dict[tuple[str, str], _Way]:
@@ -275,12 +272,12 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     """Return whether a result was measured in the latest way.
 
     On another card, or with another version of the library, rounds have another distribution and belong to another
-    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A
-    result that is not measured, such as a failed or wrong result, counts only if its workload's source is the same as
-    in the last result.
+    measurement. A process that ended before its first case has no card and no version, and counts as a missing round.
+    The source must be the same as in the last result if it is an outside program's, or if there is no time: a workload
+    that was wrong or failed may have been mended.
     """
     way = _way_of(record, result).completed(latest)
-    if result.status == "measured":
+    if result.status == "measured" and "program" not in result.parameters:
         way = way._replace(source=latest.source)
     return way == latest
 
@@ -359,11 +356,10 @@ def step_energy(
         return Joules(energy_reason=why_not)
     if any(weight != 1 for weight in weights.values()):
         return Joules(energy_reason=NO_ENERGY_OF_PARTS)
-    metered = [block for block in clean if block.joules]
-    if not metered:
+    counted = [block for block in clean if block.joules]
+    if not counted:
         return Joules(energy_reason=NO_COUNTER)
-    if quiet:
-        metered = [block for block in metered if quiet.slowness(block) <= math.log(QUIET_MODE)]
+    metered = [block for block in counted if not quiet or quiet.slowness(block) <= math.log(QUIET_MODE)]
     if not metered:
         return Joules(energy_reason=NOT_QUIET)
     joules = math.fsum(chain.from_iterable(block.joules.values() for block in metered))

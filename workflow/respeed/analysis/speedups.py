@@ -12,7 +12,6 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -60,28 +59,25 @@ class Samples:
         """Return the seconds of a step in each round of the cell, by session; speedups are made from them."""
         return by_session(self._timed[cell.key])
 
-    def doubt(self, cell: CellRow) -> Doubt:
+    def doubt(self, cell: Cell) -> Doubt:
         """Return the errors of a cell that its rounds do not show; of a total, its parts' mean, weighted by seconds."""
-        parts = self._parts.get(cell.key)
-        if not parts:
-            return doubt_of(self._timed[cell.key])
-        doubts = [self.doubt(part) for part in parts]
-        weights = [part.seconds or 0.0 for part in parts]
+        parts = self._parts.get(cell.key, [cell])
+        doubts = [doubt_of(self._timed[part.key]) for part in parts]
+        weights = [part.seconds or math.nan for part in parts]
         slope = np.average([doubt.slope for doubt in doubts], weights=weights)
         quiet = np.average([doubt.quiet for doubt in doubts], weights=weights)
-        return doubts[0]._replace(slope=float(slope), quiet=float(quiet))
+        return doubts[0]._replace(slope=slope, quiet=quiet)
 
-    def keys_of(self, cell: CellRow) -> list[CellKey]:
+    def keys_of(self, cell: Cell) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
-        return [part.key for part in self._parts.get(cell.key, ())] or [cell.key]
+        return [part.key for part in self._parts.get(cell.key, [cell])]
 
     def ratio(
-        self, base: CellRow, cell: CellRow, confidence: float = RATIO_LEVEL, *, is_one_machine: bool | None = None
+        self, base: Cell, cell: Cell, confidence: float = RATIO_LEVEL, *, is_one_machine: bool = True
     ) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
-        Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
-        ratio of two totals is the ratio of their sums.
+        Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
         """
         doubt = self.doubt(cell)
         base_doubt = self.doubt(base)
@@ -95,20 +91,15 @@ class Samples:
             if not together:
                 ratio = ratio.widened(half_between(sessions, confidence, spreads))
         else:
-            ratio, together = estimate_ratio(
-                self.by_session(base),
-                self.by_session(cell),
-                confidence,
-                one_machine=base.machine == cell.machine if is_one_machine is None else is_one_machine,
-                spreads=spreads,
-            )
+            sessions = self.by_session(base), self.by_session(cell)
+            ratio, together = estimate_ratio(*sessions, confidence, one_machine=is_one_machine, spreads=spreads)
         ratio = ratio.widened(half_of(base_doubt.over(doubt), confidence))
         return replace(ratio, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
-    def total(self, total: CellKey, parts: list[Cell]) -> Estimate:
+    def total(self, total: Cell, parts: list[Cell]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
-        self._parts[total] = parts
-        doubt = self.doubt(replace(parts[0], case=total.case))
+        self._parts[total.key] = parts
+        doubt = self.doubt(total)
         between = half_between([self._longest(parts)], CELL_LEVEL, [doubt.between])
         seconds = estimate_sum(self._by_case(parts))
         return seconds.widened(between).widened(half_of(doubt.error, CELL_LEVEL))
@@ -182,7 +173,7 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
         is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
         reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
         return replace(total, status=missing[0].status, reason=reason)
-    seconds = samples.total(key, parts)
+    seconds = samples.total(total, parts)
     return show_time(total, seconds, what_is_missing(seconds, total.rounds))
 
 
@@ -191,42 +182,8 @@ def _sum(numbers: Iterable[Number]) -> Number:
     return number_of(math.fsum(number or math.nan for number in numbers)) or None
 
 
-class Compared(NamedTuple):
-    """What a cell's time is beside that of its `base`, the fastest of the cells that it is compared with.
-
-    `ratio` is the seconds of the base divided by the seconds of the cell, with an interval at `confidence`. `verdict`
-    is "base", or the verdict on the ratio.
-    """
-
-    base: Cell
-    ratio: Estimate
-    confidence: float
-    verdict: str
-    reason: str
-
-
-def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Compared:
-    """Compare a cell with the fastest of the `candidates`.
-
-    Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
-    each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
-    by luck. Each other rival does so with a probability of at most (1 - confidence) / 2, and any rival with at most
-    their sum (Bonferroni's inequality).
-    """
-    base = min(candidates, key=attrgetter("seconds"))
-    rivals = [rival for rival in candidates if rival.time.value <= RIVAL * base.time.value]
-    level = level_of_each((len(rivals) - 1) / 2) if cell in rivals else RATIO_LEVEL
-    if base is cell:
-        return Compared(base, Estimate(1.0), level, "base", "")
-    ratio, together = samples.ratio(base, cell, level)
-    verdict, reason = verdict_of(ratio)
-    reasons = [reason, "" if together else OTHER_SESSION]
-    return Compared(base, ratio, level, verdict, "; ".join(filter(None, reasons)))
-
-
-def case_of(cell: CellRow) -> tuple[str, str, str]:
-    """Return the names of a cell's paper, table and case."""
-    return cell.paper, cell.experiment, cell.case
+# The paper, table and case of a row.
+case_of = attrgetter("paper", "experiment", "case")
 
 
 def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> list[Speedup]:
@@ -236,7 +193,11 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
     """
     place = attrgetter("machine", "paper", "experiment", "case")
     bases = group_by([cell for cell in cells if _may_be_base(cell, papers)], place)
-    return [_speedup(cell, bases[place(cell)], samples, papers[cell.paper]) for cell in cells]
+    speedups = []
+    for cell in cells:
+        speedup = _compare_to_best(cell, bases[place(cell)], samples)
+        speedups.append(replace(speedup, published=_published_beside(cell, papers[cell.paper])))
+    return speedups
 
 
 def _may_be_base(cell: Cell, papers: Papers) -> bool:
@@ -244,27 +205,36 @@ def _may_be_base(cell: Cell, papers: Papers) -> bool:
     return bool(cell.seconds) and cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
 
 
-def _speedup(cell: Cell, candidates: Sequence[Cell], samples: Samples, paper: Paper) -> Speedup:
-    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none."""
-    speedup = Speedup(
-        *cell.key,
-        published=_published_beside(cell, paper),
-        verdict="none",
-        reason=NO_BASE if cell.seconds else cell.reason,
-    )
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
+    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+
+    Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
+    each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
+    by luck. Each other rival does so with a probability of at most (1 - confidence) / 2, and any rival with at most
+    their sum (Bonferroni's inequality).
+    """
     if not (cell.seconds and candidates):
-        return speedup
-    base, ratio, confidence, verdict, reason = _compare_to_best(cell, candidates, samples)
-    return replace(
-        speedup,
+        return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+    base = min(candidates, key=attrgetter("seconds"))
+    rivals = [rival for rival in candidates if rival.time.value <= RIVAL * base.time.value]
+    level = level_of_each((len(rivals) - 1) / 2) if cell in rivals else RATIO_LEVEL
+    ratio = Estimate(1.0)
+    verdict = "base"
+    reasons = []
+    if base is not cell:
+        ratio, together = samples.ratio(base, cell, level, is_one_machine=base.machine == cell.machine)
+        verdict, reason = verdict_of(ratio)
+        reasons = [reason, "" if together else OTHER_SESSION]
+    return Speedup(
+        *cell.key,
+        verdict=verdict,
+        reason="; ".join(filter(None, reasons)),
         base_algorithm=base.algorithm,
         base_profile=base.profile,
         speedup=ratio.value,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
-        verdict=verdict,
-        reason=reason,
-        confidence=confidence,
+        confidence=level,
     )
 
 
@@ -302,8 +272,9 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
 
     If the paper prints only speedups, the first one counts.
     """
-    beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
-    names = [cell.published_row] if cell.published_row else [row.name for row in beside]
+    names = [cell.published_row]
+    if not cell.published_row:
+        names = [row.name for row in rows_beside(paper, cell, cell.architecture)]
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
     return next(filter(None, speedups), None)
 
@@ -318,21 +289,22 @@ def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
     ranks: list[Rank] = []
     for in_case in group_by(timed, case_of).values():
         machines = group_by(in_case, attrgetter("machine"))
-        if len(machines) > 1:
-            fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
-            ranks += [_rank(cell, _compare_to_best(cell, fastest, samples)) for cell in fastest]
+        fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
+        if len(fastest) > 1:
+            base = min(fastest, key=attrgetter("seconds"))
+            ranks += [_rank(_compare_to_best(cell, fastest, samples), base.machine) for cell in fastest]
     return ranks
 
 
-def _rank(cell: Cell, compared: Compared) -> Rank:
+def _rank(speedup: Speedup, base_machine: str) -> Rank:
     return Rank(
-        cell.machine,
-        *case_of(cell),
-        base_machine=compared.base.machine,
-        algorithm=cell.algorithm,
-        profile=cell.profile,
-        speedup=compared.ratio.value,
-        speedup_low=compared.ratio.low,
-        speedup_high=compared.ratio.high,
-        verdict=compared.verdict,
+        speedup.machine,
+        *case_of(speedup),
+        base_machine=base_machine,
+        algorithm=speedup.algorithm,
+        profile=speedup.profile,
+        speedup=speedup.ratio.value,
+        speedup_low=speedup.speedup_low,
+        speedup_high=speedup.speedup_high,
+        verdict=speedup.verdict,
     )

@@ -241,12 +241,12 @@ class Speedup(CellRow):
     Key: machine, paper, experiment, case, algorithm, profile.
     """
 
-    published: Number
-    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
+    published: Number = None
+    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
     base_algorithm: str = ""
     """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
     base_profile: str = ""
