@@ -52,7 +52,8 @@ def make_cells(
     ran = group_by(rows_of(rounds, JudgedRound), attrgetter("machine"))
     cells: list[Cell] = []
     for machine in sorted({*ran, *descriptions}):
-        cells += _cells_of_machine(machine, ran[machine], papers, profiles, descriptions.get(machine))
+        description = descriptions.get(machine)
+        cells += _cells_of_machine(machine, ran[machine], papers, profiles, description)
     return cells
 
 
@@ -71,13 +72,16 @@ def _cells_of_machine(
     rows = _rows_of_machine(rounds, profiles, hardware)
     labels = tell_apart({row.name: row.label for row in rows})
     for paper, experiment, case in every_case(papers):
+        names = machine, paper.name, experiment.name, case.name, case.workload
         algorithm = experiment.algorithms.get(case.workload)
+        suffix = f", {algorithm.label}" if algorithm else ""
+        denied = why_denied(case)
         for row in rows:
             if _has_row(experiment, case, row):
-                key = CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.name)
-                label = f"{labels[row.name]}, {algorithm.label}" if algorithm else labels[row.name]
-                cannot = why_not_run(case.workload, row.backend, row.precision) or not_measurable.get(row.name)
-                yield _make_cell(key, paper, case, row, label, ran[key], cannot or why_denied(case))
+                key = CellKey(*names, row.name)
+                unable = why_not_run(case.workload, row.backend, row.precision)
+                cannot = unable or not_measurable.get(row.name) or denied
+                yield _make_cell(key, paper, case, row, labels[row.name] + suffix, ran[key], cannot)
 
 
 def _make_cell(
@@ -95,7 +99,8 @@ def _make_cell(
     flops = _times(steps, _last(once.flops for once in ran))
     moved = _times(steps, _last(once.traffic_bytes for once in ran))
     width = number_bytes(FULL_PRECISION) / number_bytes(row.precision)
-    published_row, published_seconds = published_beside(paper, key, row.architecture, flops, _times(width, moved))
+    work = flops, _times(width, moved)
+    published_row, published_seconds = published_beside(paper, key, row.architecture, *work)
     cell = Cell(
         *key,
         architecture=row.architecture,
@@ -124,7 +129,7 @@ def _judge_cell(cell: Cell, ran: Sequence[JudgedRound]) -> Cell:
     cell = replace(
         cell,
         rounds=len(timed),
-        sessions=len({once.session for once in timed}),
+        sessions=len(by_session(timed)),
         threads=last.threads,
         threads_ran=largest(once.threads_ran for once in ran),
         peak_gflops=last.peak_gflops,
@@ -132,34 +137,25 @@ def _judge_cell(cell: Cell, ran: Sequence[JudgedRound]) -> Cell:
     )
     cell = replace(cell, expected_seconds=bound_seconds(cell))
     time = estimate_rounds(timed).times(cell.steps) if timed else cell.time
-    share = time.over((cell.flops or math.nan) / (cell.peak_gflops or math.nan) / 1e9)
     # A round that could not run, say for lack of memory at that moment, is only a missing round.
     failures: dict[str, str] = {once.status: once.reason for once in ran if once.status != "measured"}
-    if cannot := _why_untimed(ran, failures, share, bool(timed)):
-        status, reason = cannot
+    if untimed := _why_untimed(cell, time, ran, failures):
+        status, reason = untimed
         return replace(cell, status=status, reason=reason)
     cell = show_time(cell, time, _what_is_unsettled(ran, timed, time, failures.values()))
-    return replace(
-        cell,
-        seconds_measured=cell.steps * _mean(once.step_seconds_measured for once in timed),
-        slowness=_mean(once.slowness for once in timed),
-        unexpected=explain(cell, _last(once.slowed for once in ran)),
-    )
+    measured = _mean(once.step_seconds_measured for once in timed)
+    slowness = _mean(once.slowness for once in timed)
+    reason = explain(cell, _last(once.slowed for once in ran))
+    return replace(cell, seconds_measured=cell.steps * measured, slowness=slowness, unexpected=reason)
 
 
 def show_time(cell: Cell, time: Estimate, unsettled: str) -> Cell:
     """Return the cell with its time, and the status and rates that follow; `unsettled` is what it lacks."""
-    gflops = cell.flops / time.value / 1e9 if cell.flops else None
-    return replace(
-        cell,
-        seconds=time.value,
-        seconds_low=time.low,
-        seconds_high=time.high,
-        status="wide" if unsettled else "settled",
-        reason=unsettled,
-        gflops=gflops,
-        peak_share=gflops / cell.peak_gflops if gflops and cell.peak_gflops else None,
-    )
+    status: Status = "wide" if unsettled else "settled"
+    cell = replace(cell, seconds=time.value, seconds_low=time.low, seconds_high=time.high)
+    gflops = cell.flops and cell.flops / time.value / 1e9
+    share = gflops and cell.peak_gflops and gflops / cell.peak_gflops
+    return replace(cell, status=status, reason=unsettled, gflops=gflops, peak_share=share)
 
 
 def _last(values: Iterable[Value | None]) -> Value | None:
@@ -177,23 +173,26 @@ def _times(factor: float, number: Number) -> Number:
 
 
 def _why_untimed(
-    ran: Sequence[JudgedRound], failures: Mapping[str, str], peak_share: Estimate, is_timed: bool
+    cell: Cell, time: Estimate, ran: Sequence[JudgedRound], failures: Mapping[str, str]
 ) -> tuple[Status, str] | None:
     """Return the status of a cell that shows no time, and the reason for it; None if it shows one."""
     # One wrong result is enough: a program that is right most of the time is not right.
     if "wrong" in failures:
         return "failed", failures["wrong"]
-    if peak_share.is_above(MAX_PEAK_SHARE) and ran[0].algorithm not in FREE_OF_PEAK:
-        text = f"{peak_share.value:.0%} of the highest rate that any matrix product reached here"
+    gflops = cell.peak_gflops or math.nan
+    at_peak = (cell.flops or math.nan) / gflops / 1e9
+    if time.is_below(at_peak / MAX_PEAK_SHARE) and cell.algorithm not in FREE_OF_PEAK:
+        text = f"{at_peak / time.value:.0%} of the highest rate that any matrix product reached here"
         return "failed", f"{text}: the time or the FLOP count is wrong"
-    if is_timed:
+    if cell.rounds:
         return None
     if "failed" in failures:
         return "failed", failures["failed"]
     if "not-run" in failures:
         return "cannot-run", failures["not-run"]
     causes = sum((once.cause_counts for once in ran), Counter[str]())
-    return "contaminated", f"no clean block of {sum(once.blocks for once in ran)}: {count_causes(causes)}"
+    blocks = sum(once.blocks for once in ran)
+    return "contaminated", f"no clean block of {blocks}: {count_causes(causes)}"
 
 
 def _what_is_unsettled(
@@ -201,18 +200,20 @@ def _what_is_unsettled(
 ) -> str:
     """Return what a cell that has a time lacks to be settled; empty if it lacks nothing."""
     doubt = doubt_of(timed)
-    unsettled = sum(once.status == "measured" and not once.settled for once in ran)
+    unsettled = sum(not once.settled for once in ran if once.status == "measured")
     if 2 * unsettled > len(timed):
         return f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
     if doubt.quiet > MOST_QUIET_ERROR:
         return f"this row was hardly ever quiet: its quiet probe is known to ±{format_share(doubt.quiet)}"
-    return what_is_missing(time, len(timed), failures, len(by_session(timed)), doubt.error)
+    sessions = len(by_session(timed))
+    return what_is_missing(time, len(timed), failures, sessions, doubt.error)
 
 
 def estimate_rounds(timed: Sequence[Round]) -> Estimate:
     """Estimate the seconds of a step from the rounds of a cell that have a time."""
     doubt = doubt_of(timed)
-    return estimate_cell(by_session(timed), doubt.between).widened(half_of(doubt.error, CELL_LEVEL))
+    estimate = estimate_cell(by_session(timed), doubt.between)
+    return estimate.widened(half_of(doubt.error, CELL_LEVEL))
 
 
 def by_session(timed: Iterable[Round]) -> dict[int, list[float]]:
@@ -228,12 +229,13 @@ def doubt_of(timed: Sequence[Round]) -> Doubt:
 
     What a slope is off is the same in all rounds; each session has a quiet probe of its own.
     """
+    first = timed[0]
     quiet: dict[int, float] = defaultdict(float)
     for once in timed:
         quiet[once.session] += (once.quiet_error or 0.0) / len(timed)
     slope = statistics.fmean(once.slope_error or 0.0 for once in timed)
-    between = SESSION_SPREAD if timed[0].is_cpu else DEVICE_SPREAD
-    return Doubt(abs(slope), math.hypot(*quiet.values()), (timed[0].machine, timed[0].profile), between)
+    between = SESSION_SPREAD if first.is_cpu else DEVICE_SPREAD
+    return Doubt(abs(slope), math.hypot(*quiet.values()), (first.machine, first.profile), between)
 
 
 def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
@@ -241,13 +243,11 @@ def _has_row(experiment: Experiment, case: Case, row: Row | Profile) -> bool:
 
     The row's backend must run the case's algorithm or, if the table has no algorithms, any workload of the table.
     """
-    workloads = {case.workload} if experiment.algorithms else {entry.workload for entry in experiment.cases}
-    return (
-        any(row.backend in backends_of(workload) for workload in workloads)
-        and experiment.runs_on(case, row.architecture)
-        and experiment.precision in {"", row.precision}
-        and experiment.ladder == row.ladder
-    )
+    if experiment.precision not in ("", row.precision) or experiment.ladder != row.ladder:
+        return False
+    cases = [case] if experiment.algorithms else experiment.cases
+    backends = [backends_of(entry.workload) for entry in cases]
+    return experiment.runs_on(case, row.architecture) and any(row.backend in names for names in backends)
 
 
 def describe_work(experiment: Experiment, case: Case) -> str:
@@ -298,7 +298,8 @@ def rows_beside(paper: Paper, cell: CellKey | Cell, architecture: str) -> list[P
 
 def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
     """Return whether a cell is compared with any of the published rows `names`."""
-    return any(row.name in names for row in rows_beside(paper, cell, cell.architecture))
+    beside = {row.name for row in rows_beside(paper, cell, cell.architecture)}
+    return not beside.isdisjoint(names)
 
 
 def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Number) -> tuple[str, Number]:
@@ -308,7 +309,9 @@ def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Numb
     """
     names = [row.name for row in rows_beside(paper, cell, architecture)]
     row = paper.fastest(cell.experiment, cell.case, names)
-    return (row.name, paper.seconds(cell.experiment, cell.case, row.name, *work)) if row else ("", None)
+    if row is None:
+        return "", None
+    return row.name, paper.seconds(cell.experiment, cell.case, row.name, *work)
 
 
 # The name of the machine in the paper's own rows, in tables that have the paper's rows and ours.
@@ -334,7 +337,8 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
 def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of profiles by name; a label that several profiles have is followed by the profile's name."""
     seen = Counter(labels.values())
-    return {name: f"{label} ({name})" if seen[label] > 1 else label for name, label in labels.items()}
+    repeated = {name: f"{label} ({name})" for name, label in labels.items() if seen[label] > 1}
+    return {**labels, **repeated}
 
 
 def across_precisions(row: str, base: Collection[str]) -> str:

@@ -9,6 +9,7 @@
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -52,7 +53,7 @@ class Samples:
 
     def __init__(self, rounds: pd.DataFrame) -> None:
         timed = rounds[rounds["step_seconds"].notna()]
-        self._timed: dict[CellKey, list[Round]] = group_by(rows_of(timed, Round), attrgetter("key"))
+        self._timed = group_by(rows_of(timed, Round), lambda row: row.key)
         self._parts: dict[CellKey, list[Cell]] = {}
 
     def by_session(self, cell: CellRow) -> Sessions:
@@ -64,8 +65,8 @@ class Samples:
         parts = self._parts.get(cell.key, [cell])
         doubts = [doubt_of(self._timed[part.key]) for part in parts]
         weights = [part.seconds or math.nan for part in parts]
-        slope = np.average([doubt.slope for doubt in doubts], weights=weights)
-        quiet = np.average([doubt.quiet for doubt in doubts], weights=weights)
+        errors = [doubt[:2] for doubt in doubts]
+        slope, quiet = np.average(errors, axis=0, weights=weights)
         return doubts[0]._replace(slope=slope, quiet=quiet)
 
     def keys_of(self, cell: Cell) -> list[CellKey]:
@@ -82,17 +83,16 @@ class Samples:
         doubt = self.doubt(cell)
         base_doubt = self.doubt(base)
         spreads = base_doubt.between, doubt.between
-        if cell.key in self._parts:
-            over = self._parts[base.key]
-            parts = self._parts[cell.key]
+        over = self._parts.get(base.key, [base])
+        parts = self._parts.get(cell.key, [cell])
+        sessions = self._longest(over), self._longest(parts)
+        if len(parts) == 1:
+            ratio, together = estimate_ratio(*sessions, confidence, one_machine=is_one_machine, spreads=spreads)
+        else:
             ratio = estimate_sum(self._by_case(over), self._by_case(parts), confidence)
-            sessions = self._longest(over), self._longest(parts)
             together = not sessions[0].keys().isdisjoint(sessions[1])
             if not together:
                 ratio = ratio.widened(half_between(sessions, confidence, spreads))
-        else:
-            sessions = self.by_session(base), self.by_session(cell)
-            ratio, together = estimate_ratio(*sessions, confidence, one_machine=is_one_machine, spreads=spreads)
         ratio = ratio.widened(half_of(base_doubt.over(doubt), confidence))
         return replace(ratio, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
@@ -113,16 +113,18 @@ class Samples:
 
         Round numbers do not tell which rounds are of one process, as a process may lack one of the cells.
         """
-        seconds = {}
+        seconds: dict[str, dict[str, float]] = defaultdict(dict)
         for cell in cells:
-            timed = self._timed[cell.key]
-            seconds[cell.case] = {row.started: cell.steps * (row.step_seconds or math.nan) for row in timed}
+            for row in self._timed[cell.key]:
+                seconds[cell.case][row.started] = cell.steps * (row.step_seconds or math.nan)
         return seconds
 
 
 def times_the_work(base: Cell, cell: Cell) -> float:
     """Return the cell's work per step divided by the base's, as the table's unit counts work; 1 if not counted."""
-    return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
+    if not (base.amount and cell.amount):
+        return 1.0
+    return (cell.amount / cell.steps) / (base.amount / base.steps)
 
 
 def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell]:
@@ -130,9 +132,12 @@ def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell
 
     If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
     """
-    added_up = [cell for cell in cells if papers[cell.paper].experiments[cell.experiment].total]
-    rows = group_by(added_up, attrgetter("paper", "experiment", "machine", "profile"))
-    return cells + [_add_up(parts, samples, papers[parts[0].paper]) for parts in rows.values()]
+    rows = group_by(cells, attrgetter("paper", "experiment", "machine", "profile"))
+    totals = []
+    for (paper, experiment, *_), parts in rows.items():
+        if papers[paper].experiments[experiment].total:
+            totals.append(_add_up(parts, samples, papers[paper]))
+    return cells + totals
 
 
 def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
@@ -141,7 +146,7 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     experiment = paper.experiments[first.experiment]
     key = first.key._replace(case=experiment.total_case)
     published_row, published_seconds = published_beside(paper, key, first.architecture)
-    absent = {*experiment.case_names()} - {key.case, *(part.case for part in parts)}
+    absent = {case.name for case in experiment.cases} - {part.case for part in parts}
     missing = [part for part in parts if not part.seconds]
     whole = [] if absent else parts
     total = replace(
@@ -170,16 +175,18 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     if absent:
         return replace(total, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
     if missing:
-        is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
-        reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
-        return replace(total, status=missing[0].status, reason=reason)
+        without = missing[0]
+        is_shared = missing == parts and len({part.reason for part in parts}) == 1
+        reason = without.reason if is_shared else f"{without.case}: {without.reason}"
+        return replace(total, status=without.status, reason=reason)
     seconds = samples.total(total, parts)
     return show_time(total, seconds, what_is_missing(seconds, total.rounds))
 
 
 def _sum(numbers: Iterable[Number]) -> Number:
     """Return the sum of the numbers; None if one is not known, or without numbers."""
-    return number_of(math.fsum(number or math.nan for number in numbers)) or None
+    total = math.fsum(number or math.nan for number in numbers)
+    return number_of(total) or None
 
 
 # The paper, table and case of a row.
@@ -196,13 +203,14 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
     speedups = []
     for cell in cells:
         speedup = _compare_to_best(cell, bases[place(cell)], samples)
-        speedups.append(replace(speedup, published=_published_beside(cell, papers[cell.paper])))
+        published = _published_beside(cell, papers[cell.paper])
+        speedups.append(replace(speedup, published=published))
     return speedups
 
 
 def _may_be_base(cell: Cell, papers: Papers) -> bool:
-    precision = papers[cell.paper].experiments[cell.experiment].precision
-    return bool(cell.seconds) and cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
+    precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
+    return bool(cell.seconds) and cell.is_cpu and cell.precision == precision
 
 
 def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
@@ -216,13 +224,15 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
     if not (cell.seconds and candidates):
         return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
     base = min(candidates, key=attrgetter("seconds"))
-    rivals = [rival for rival in candidates if rival.time.value <= RIVAL * base.time.value]
+    limit = RIVAL * base.time.value
+    rivals = [rival for rival in candidates if rival.time.value <= limit]
     level = level_of_each((len(rivals) - 1) / 2) if cell in rivals else RATIO_LEVEL
     ratio = Estimate(1.0)
     verdict = "base"
     reasons = []
     if base is not cell:
-        ratio, together = samples.ratio(base, cell, level, is_one_machine=base.machine == cell.machine)
+        is_same = base.machine == cell.machine
+        ratio, together = samples.ratio(base, cell, level, is_one_machine=is_same)
         verdict, reason = verdict_of(ratio)
         reasons = [reason, "" if together else OTHER_SESSION]
     return Speedup(
@@ -247,7 +257,9 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     over = over or paper.cpu_rows
     printed = paper.printed_speedup(experiment, case, row)
     from_numbers = paper.speedup(experiment, case, row, over)
-    return from_numbers or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
+    if from_numbers is None and printed and set(paper.cpu_rows) <= set(over):
+        return printed.value
+    return from_numbers
 
 
 def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
