@@ -75,7 +75,9 @@ class Estimate:
     @classmethod
     def between(cls, value: float, low: Number, high: Number) -> Self:
         """Return a number of a table with its interval."""
-        return cls(value, math.log(high / low) / 2 if low and high else math.nan)
+        if not (low and high):
+            return cls(value)
+        return cls(value, math.log(high / low) / 2)
 
     @property
     def low(self) -> Number:
@@ -94,7 +96,8 @@ class Estimate:
 
     def is_above(self, bound: Number) -> bool:
         """Return whether the whole interval lies above `bound`."""
-        return bound is not None and self.value * math.exp(-self.half) > bound
+        low = self.value * math.exp(-self.half)
+        return bound is not None and low > bound
 
     def is_below(self, bound: float) -> bool:
         """Return whether the whole interval lies below `bound`."""
@@ -199,10 +202,13 @@ def estimate_ratio(
         `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
     shared = [session for session in base if session in row and one_machine]
-    sides = [[np.log(side[session]) for session in shared or side] for side in (base, row)]
-    m, n = map(_sizes, sides)
-    weights = [m * n / (m + n)] * 2 if shared else [m, n]
-    ratio = _interval(_difference(*map(_pool, sides, weights)), level)
+    a = [np.log(base[session]) for session in shared or base]
+    b = [np.log(row[session]) for session in shared or row]
+    m = _sizes(a)
+    n = _sizes(b)
+    if shared:
+        m = n = m * n / (m + n)
+    ratio = _interval(_difference(_pool(a, m), _pool(b, n)), level)
     if not shared:
         return ratio.widened(half_between([base, row], level, spreads)), False
     if ratio.margin is None and len(base.keys() | row.keys()) > 1:
@@ -270,7 +276,8 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     shared = np.array([ratio.shared for ratio in values])
     squares = np.square([ratio.half for ratio in values])
     unshared = np.sqrt(np.maximum(0.0, squares - shared**2))  # rounding may leave a little below 0
-    return Estimate(mean, math.hypot(np.linalg.norm(weights * unshared), weights @ shared))
+    half = math.hypot(weights @ shared, *(weights * unshared))
+    return Estimate(mean, half)
 
 
 def half_of(error: float, level: float) -> float:
@@ -323,7 +330,9 @@ def rounds_missing(estimate: Estimate, rounds: int, error: float = 0.0) -> float
     least = half_of(error, CELL_LEVEL)
     if least >= SETTLED_MARGIN:
         return math.inf
-    return rounds * (((estimate.margin or 0.0) ** 2 - least**2) / (SETTLED_MARGIN**2 - least**2) - 1)
+    margin = estimate.margin or 0.0
+    excess = margin**2 - SETTLED_MARGIN**2
+    return rounds * excess / (SETTLED_MARGIN**2 - least**2)
 
 
 def level_of_each(tests: float) -> float:
@@ -364,7 +373,8 @@ def _trim(logs: np.ndarray) -> tuple[float, float, int]:
     cut = n // TRIM
     middle = x[cut : n - cut]
     winsorised = np.clip(x, middle[0], middle[-1])
-    return middle.mean(), n**2 * winsorised.var() / len(middle), len(middle) - 1
+    squares = n**2 * winsorised.var() / len(middle)
+    return middle.mean(), squares, len(middle) - 1
 
 
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
@@ -384,12 +394,14 @@ def _difference(a: _Mean, b: _Mean) -> _Mean:
     """Return the difference of two means, with the degrees of freedom of its variance (Welch 1947)."""
     variance = a.variance + b.variance
     squares = a.variance**2 / a.freedom + b.variance**2 / b.freedom
-    return _Mean(a.mean - b.mean, variance, variance**2 / squares if squares else a.freedom)
+    freedom = variance**2 / squares if squares else a.freedom
+    return _Mean(a.mean - b.mean, variance, freedom)
 
 
 def _half_width(variance: float, freedom: float, level: float) -> float:
     """Return the half-width of the interval of a mean with this variance, by Student's t."""
-    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
+    t = float(stdtrit(freedom, (1 + level) / 2))
+    return t * math.sqrt(variance)
 
 
 def _interval(mean: _Mean, level: float) -> Estimate:
@@ -408,9 +420,11 @@ def _log_of_sum(cells: Rounds) -> _Mean:
         logs = np.log([*seconds.values()])
         location = math.exp(_trim(logs)[0])
         total += location
-        off.update(dict(zip(seconds, location * (logs - logs.mean()) / len(logs), strict=True)))
+        deviations = location * (logs - logs.mean()) / len(logs)
+        off.update(dict(zip(seconds, deviations, strict=True)))
     fewest = min(map(len, cells.values()))
     if fewest < FEWEST_ROUNDS:
         return _Mean(math.log(total), math.nan, math.nan)
-    variance = len(off) / (len(off) - 1) * sum(deviation**2 for deviation in off.values())
+    squares = math.fsum(deviation**2 for deviation in off.values())
+    variance = squares * len(off) / (len(off) - 1)
     return _Mean(math.log(total), variance / total**2, fewest - 1)

@@ -33,7 +33,6 @@ from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Records, Result, Row
 from respeed.sessions import split_sessions
-from respeed.text import join_words
 
 # The columns that identify a cell in a frame.
 CELL = [*CellKey._fields]
@@ -57,7 +56,8 @@ Settings = tuple[str, str, str, str, int | str]
 # Device, precision, CPUs, threads and library: rates of matrix products are compared only if all are the same.
 Product = tuple[str, str, str, int | str, str]
 # By the key of a case, and whether a ladder of threads is asked for: the paper, table and case that show it.
-Homes = Mapping[tuple[str, bool], Sequence[tuple[Paper, Experiment, Case]]]
+Home = tuple[Paper, Experiment, Case]
+Homes = dict[tuple[str, bool], list[Home]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
     """
-    homes = group_by(every_case(papers), lambda home: (home[2].key, home[1].ladder))
+    homes: Homes = defaultdict(list)
+    for paper, experiment, case in every_case(papers):
+        homes[case.key, experiment.ladder].append((paper, experiment, case))
     rows: list[JudgedRound] = []
     for of_machine in group_by(records, attrgetter("machine")).values():
         rows += _rounds_of_machine(of_machine, homes)
@@ -92,7 +94,7 @@ def settings_of(row: Profile | Row, threads: int | str) -> Settings:
     return row.backend, row.device, row.precision, str(row.cpus or None), threads
 
 
-def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
+def every_case(papers: Papers) -> Iterator[Home]:
     """Yield each case of every table of the papers, with its paper and its table."""
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -104,7 +106,8 @@ def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
     in_order = [*chain(*sessions)]
-    ceilings = {product: _ceilings(ran) for product, ran in group_by(in_order, _product_of).items()}
+    products = group_by(in_order, _product_of)
+    ceilings = {product: _ceilings(ran) for product, ran in products.items()}
     latest = _latest(in_order)
     for number, session in enumerate(sessions):
         conditions = Conditions(sessions, number)
@@ -131,8 +134,8 @@ def _ceilings(records: Records) -> tuple[Number, Number]:
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
     process times at its start, and of the cases that are bare products.
     """
-    products = [0.0]
-    copies = [0.0]
+    products = []
+    copies = []
     for record in records:
         products.append(record.start.ceilings.get("flops_per_second", 0.0))
         copies.append(record.start.ceilings.get("bytes_per_second", 0.0))
@@ -140,7 +143,9 @@ def _ceilings(records: Records) -> tuple[Number, Number]:
             if result.workload in BARE_PRODUCTS and result.flops:
                 steps = (min(block.sample_seconds) / block.sample_steps for block in result.blocks)
                 products += [result.flops / seconds for seconds in steps]
-    return max(products) / 1e9 or None, max(copies) / 1e9 or None
+    peak = max(products) / 1e9
+    bandwidth = max(copies) / 1e9
+    return peak or None, bandwidth or None
 
 
 class Conditions:
@@ -189,7 +194,8 @@ class Conditions:
         energy = Joules()
         if clean:
             times = step_times(clean, result.parts, quiet, slope)
-            energy = step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
+            beside = quiet if slope.b else None
+            energy = step_energy(clean, result.parts, start.energy.get("reason"), beside)
         return JudgedRound(
             record.machine,
             paper="",
@@ -290,13 +296,17 @@ def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     share = statistics.median(shares or [1.0])
     if share >= LOW_CLOCK:
         return None
-    reasons = [name for bits, name in REASONS.items() if any(reasons_of(reading) & bits for reading in clocked)]
-    return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(reasons)]))
+    bits = 0
+    for reading in clocked:
+        bits |= reasons_of(reading)
+    reasons = [name for reason, name in REASONS.items() if bits & reason]
+    return share, ", ".join([f"clock: {share:.0%} of its highest", *reasons])
 
 
 def count_causes(causes: Counter[str]) -> str:
     """List why blocks were discarded, most frequent cause first, such as "page faults in 3, clocks throttled in 1"."""
-    return ", ".join(f"{cause} in {count}" for cause, count in causes.most_common())
+    texts = [f"{cause} in {count}" for cause, count in causes.most_common()]
+    return ", ".join(texts)
 
 
 class Times(NamedTuple):
@@ -327,21 +337,25 @@ def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quie
 
     If a step is timed in parts, t is their sum, and `weights` are how often each part counts in a step.
     """
-    x = np.array([quiet.slowness(block) if slope.b else 0.0 for block in clean])
+    x = np.zeros(len(clean))
+    if slope.b:
+        x = np.array([quiet.slowness(block) for block in clean])
     measured = np.array([_mean_step(block, weights) for block in clean])
+    slowness = float(x.mean())
     return Times(
         step_seconds=float(np.median(measured * np.exp(-slope.b * x))),
         step_seconds_measured=float(measured.mean()),
-        slowness=float(np.exp(x.mean())),
-        slope_error=slope.error * float(x.mean()),
+        slowness=math.exp(slowness),
+        slope_error=slope.error * slowness,
         quiet_error=slope.b * quiet.error,
     )
 
 
 def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
+    if not weights:
+        return block.seconds / block.steps
     parts = zip(weights.values(), block.part_seconds, strict=True)
-    seconds = math.fsum(weight * math.fsum(times) for weight, times in parts) if weights else block.seconds
-    return seconds / block.steps
+    return math.fsum(weight * math.fsum(times) for weight, times in parts) / block.steps
 
 
 def step_energy(
@@ -359,14 +373,13 @@ def step_energy(
     counted = [block for block in clean if block.joules]
     if not counted:
         return Joules(energy_reason=NO_COUNTER)
-    metered = [block for block in counted if not quiet or quiet.slowness(block) <= math.log(QUIET_MODE)]
+    most = math.log(QUIET_MODE)
+    metered = [block for block in counted if not quiet or quiet.slowness(block) <= most]
     if not metered:
         return Joules(energy_reason=NOT_QUIET)
-    joules = math.fsum(chain.from_iterable(block.joules.values() for block in metered))
+    joules = math.fsum(math.fsum(block.joules.values()) for block in metered)
     if not joules:
         return Joules(energy_reason="the counters stood still")
-    return Joules(
-        joules=joules / sum(block.steps for block in metered),
-        watts=joules / math.fsum(block.seconds for block in metered),
-        energy_of=" + ".join(metered[0].joules),
-    )
+    steps = sum(block.steps for block in metered)
+    seconds = math.fsum(block.seconds for block in metered)
+    return Joules(joules / steps, joules / seconds, " + ".join(metered[0].joules))

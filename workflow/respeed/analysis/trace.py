@@ -97,11 +97,17 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     experiment = paper.experiments[cell.experiment]
     cases = {(case.name, case.workload): case for case in experiment.cases}
     case = cases.get((cell.case, cell.algorithm))
-    rounds = [row for row in rows_of(tables["rounds"], Round) if row.key == cell.key]
-    (speedup,) = (row for row in rows_of(tables["speedups"], Speedup) if row.key == cell.key)
+    all_rounds = rows_of(tables["rounds"], Round)
+    rounds = [row for row in all_rounds if row.key == cell.key]
+    speedups = {row.key: row for row in rows_of(tables["speedups"], Speedup)}
     lines = [row.record for row in rounds]
-    start = next((record.start for record in records if {*lines[-1:]} & record.places().keys()), None)
-    files = {"/".join(Path(line.rpartition(":")[0]).parts[-2:]) for line in lines}
+    paths = [Path(line.rpartition(":")[0]) for line in lines]
+    files = {f"{path.parent.name}/{path.name}" for path in paths}
+    imports = read_imports(cell.machine, tables.smoke)
+    software: dict[str, Any] = {"backend": None}
+    for record in records:
+        if {*lines[-1:]} & record.places().keys():
+            software = record.start.model_dump(include={"backend", "libraries", "versions"})
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
@@ -109,11 +115,11 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
-        "imports": [str(entry) for entry in read_imports(cell.machine, tables.smoke) if files & {*entry.files}],
-        "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
+        "imports": [str(entry) for entry in imports if files & {*entry.files}],
+        "software": software,
         "rounds": list(map(asdict, rounds)),
         "cell": asdict(cell),
-        "speedup": asdict(speedup),
+        "speedup": asdict(speedups[cell.key]),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
         "published": printed.text if printed else "",
         "here": f"{measured.text} {measured.interval}".strip(),
