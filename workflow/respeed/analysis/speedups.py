@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,8 @@ from respeed.analysis.estimates import (
 from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
 from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
+
+AnyRatio = TypeVar("AnyRatio", Speedup, Rank)
 
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
@@ -202,7 +205,7 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
     bases = group_by([cell for cell in cells if _may_be_base(cell, papers)], place)
     speedups = []
     for cell in cells:
-        speedup = _compare_to_best(cell, bases[place(cell)], samples)
+        speedup = _compare_to_best(cell, bases[place(cell)], samples, Speedup)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups
@@ -213,8 +216,8 @@ def _may_be_base(cell: Cell, papers: Papers) -> bool:
     return bool(cell.seconds) and cell.is_cpu and cell.precision == precision
 
 
-def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
-    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, row_type: type[AnyRatio]) -> AnyRatio:
+    """Return a row with the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
@@ -222,7 +225,7 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
     their sum (Bonferroni's inequality).
     """
     if not (cell.seconds and candidates):
-        return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+        return row_type(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
     base = min(candidates, key=attrgetter("seconds"))
     limit = RIVAL * base.time.value
     rivals = [rival for rival in candidates if rival.time.value <= limit]
@@ -234,8 +237,8 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
         is_same = base.machine == cell.machine
         ratio, together = samples.ratio(base, cell, level, is_one_machine=is_same)
         verdict, reason = verdict_of(ratio)
-        reasons = [reason, "" if together else OTHER_SESSION]
-    return Speedup(
+        reasons = [reason, OTHER_SESSION if is_same and not together else ""]
+    return row_type(
         *cell.key,
         verdict=verdict,
         reason="; ".join(filter(None, reasons)),
@@ -303,20 +306,5 @@ def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
         machines = group_by(in_case, attrgetter("machine"))
         fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
         if len(fastest) > 1:
-            base = min(fastest, key=attrgetter("seconds"))
-            ranks += [_rank(_compare_to_best(cell, fastest, samples), base.machine) for cell in fastest]
+            ranks += [_compare_to_best(cell, fastest, samples, Rank) for cell in fastest]
     return ranks
-
-
-def _rank(speedup: Speedup, base_machine: str) -> Rank:
-    return Rank(
-        speedup.machine,
-        *case_of(speedup),
-        base_machine=base_machine,
-        algorithm=speedup.algorithm,
-        profile=speedup.profile,
-        speedup=speedup.ratio.value,
-        speedup_low=speedup.speedup_low,
-        speedup_high=speedup.speedup_high,
-        verdict=speedup.verdict,
-    )

@@ -235,18 +235,13 @@ class Cell(CellRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup(CellRow):
-    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none.
-
-    Key: machine, paper, experiment, case, algorithm, profile.
-    """
+class Ratio(CellRow):
+    """The time of a base over the time of a cell; the base is the fastest of the cells that it is compared with."""
 
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    published: Number = None
-    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
     base_algorithm: str = ""
     """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
     base_profile: str = ""
@@ -270,6 +265,25 @@ class Speedup(CellRow):
     def ratio(self) -> Estimate:
         """Return `speedup` with its interval; NaN without a speedup."""
         return Estimate.between(self.speedup or math.nan, self.speedup_low, self.speedup_high)
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup(Ratio):
+    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none.
+
+    Key: machine, paper, experiment, case, algorithm, profile.
+    """
+
+    published: Number = None
+    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank(Ratio):
+    """A machine's fastest row in fp32 beside the base, the fastest machine's.
+
+    Key: machine, paper, experiment, case.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,29 +383,6 @@ class Factors(CaseRow):
     """Share of its peak that the base reached. Empty if not known."""
     precisions: str
     """The precisions of the two. Empty if both are the same, or not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rank(CaseRow):
-    """The fastest row in fp32 of a machine beside that of the fastest machine.
-
-    Key: machine, paper, experiment, case.
-    """
-
-    base_machine: str
-    """The fastest machine."""
-    algorithm: str
-    """The workload that ran; where a table has several programs for a case, one of them."""
-    profile: str
-    """How it ran: the hardware profile, workflow/hardware/<profile>.yaml."""
-    speedup: float
-    """Seconds of the fastest machine over seconds of this one."""
-    speedup_low: Number
-    """Lower end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
-    speedup_high: Number
-    """Upper end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
-    verdict: str
-    """`slower`, `indistinguishable`, `base` or `unproven`."""
 
 
 @dataclass(frozen=True, slots=True)
