@@ -96,8 +96,8 @@ def _make_cell(
     """Return the cell of a case on a row from its rounds; without rounds, `cannot` says why, if it is not due."""
     experiment = paper.experiments[key.experiment]
     steps = experiment.steps(case)
-    flops = _times(steps, _last(once.flops for once in ran))
-    moved = _times(steps, _last(once.traffic_bytes for once in ran))
+    flops = _times(steps, _last(judged.flops for judged in ran))
+    moved = _times(steps, _last(judged.traffic_bytes for judged in ran))
     width = number_bytes(FULL_PRECISION) / number_bytes(row.precision)
     work = flops, _times(width, moved)
     published_row, published_seconds = published_beside(paper, key, row.architecture, *work)
@@ -124,28 +124,29 @@ def _make_cell(
 
 def _judge_cell(cell: Cell, ran: Sequence[JudgedRound]) -> Cell:
     """Return the cell as its rounds judge it."""
-    timed = [once for once in ran if once.step_seconds]
+    timed = [judged for judged in ran if judged.step_seconds]
     last = [*ran, *timed][-1]
     cell = replace(
         cell,
         rounds=len(timed),
         sessions=len(by_session(timed)),
         threads=last.threads,
-        threads_ran=largest(once.threads_ran for once in ran),
+        threads_ran=largest(judged.threads_ran for judged in ran),
         peak_gflops=last.peak_gflops,
         bandwidth_gbytes=last.bandwidth_gbytes,
     )
     cell = replace(cell, expected_seconds=bound_seconds(cell))
     time = estimate_rounds(timed).times(cell.steps) if timed else cell.time
     # A round that could not run, say for lack of memory at that moment, is only a missing round.
-    failures: dict[str, str] = {once.status: once.reason for once in ran if once.status != "measured"}
+    failures: dict[str, str] = {judged.status: judged.reason for judged in ran if judged.status != "measured"}
     if untimed := _why_untimed(cell, time, ran, failures):
         status, reason = untimed
         return replace(cell, status=status, reason=reason)
-    cell = show_time(cell, time, _what_is_unsettled(ran, timed, time, failures.values()))
-    measured = _mean(once.step_seconds_measured for once in timed)
-    slowness = _mean(once.slowness for once in timed)
-    reason = explain(cell, _last(once.slowed for once in ran))
+    unsettled = _what_is_unsettled(cell, time, ran, doubt_of(timed), failures.values())
+    cell = show_time(cell, time, unsettled)
+    measured = _mean(judged.step_seconds_measured for judged in timed)
+    slowness = _mean(judged.slowness for judged in timed)
+    reason = explain(cell, _last(judged.slowed for judged in ran))
     return replace(cell, seconds_measured=cell.steps * measured, slowness=slowness, unexpected=reason)
 
 
@@ -190,23 +191,21 @@ def _why_untimed(
         return "failed", failures["failed"]
     if "not-run" in failures:
         return "cannot-run", failures["not-run"]
-    causes = sum((once.cause_counts for once in ran), Counter[str]())
-    blocks = sum(once.blocks for once in ran)
+    causes = sum((judged.cause_counts for judged in ran), Counter[str]())
+    blocks = sum(judged.blocks for judged in ran)
     return "contaminated", f"no clean block of {blocks}: {count_causes(causes)}"
 
 
 def _what_is_unsettled(
-    ran: Sequence[JudgedRound], timed: Sequence[JudgedRound], time: Estimate, failures: Iterable[str]
+    cell: Cell, time: Estimate, ran: Sequence[JudgedRound], doubt: Doubt, failures: Iterable[str]
 ) -> str:
     """Return what a cell that has a time lacks to be settled; empty if it lacks nothing."""
-    doubt = doubt_of(timed)
-    unsettled = sum(not once.settled for once in ran if once.status == "measured")
-    if 2 * unsettled > len(timed):
-        return f"the step had not settled after warm-up in {unsettled} of {len(timed)} rounds"
+    unsettled = sum(not judged.settled for judged in ran if judged.status == "measured")
+    if 2 * unsettled > cell.rounds:
+        return f"the step had not settled after warm-up in {unsettled} of {cell.rounds} rounds"
     if doubt.quiet > MOST_QUIET_ERROR:
         return f"this row was hardly ever quiet: its quiet probe is known to ±{format_share(doubt.quiet)}"
-    sessions = len(by_session(timed))
-    return what_is_missing(time, len(timed), failures, sessions, doubt.error)
+    return what_is_missing(time, cell.rounds, failures, cell.sessions, doubt.error)
 
 
 def estimate_rounds(timed: Sequence[Round]) -> Estimate:
@@ -219,8 +218,8 @@ def estimate_rounds(timed: Sequence[Round]) -> Estimate:
 def by_session(timed: Iterable[Round]) -> dict[int, list[float]]:
     """Return the seconds of a step in each round, by session."""
     sessions: dict[int, list[float]] = defaultdict(list)
-    for once in timed:
-        sessions[once.session].append(once.step_seconds or math.nan)
+    for row in timed:
+        sessions[row.session].append(row.step_seconds or math.nan)
     return sessions
 
 
@@ -231,9 +230,9 @@ def doubt_of(timed: Sequence[Round]) -> Doubt:
     """
     first = timed[0]
     quiet: dict[int, float] = defaultdict(float)
-    for once in timed:
-        quiet[once.session] += (once.quiet_error or 0.0) / len(timed)
-    slope = statistics.fmean(once.slope_error or 0.0 for once in timed)
+    for row in timed:
+        quiet[row.session] += (row.quiet_error or 0.0) / len(timed)
+    slope = statistics.fmean(row.slope_error or 0.0 for row in timed)
     between = SESSION_SPREAD if first.is_cpu else DEVICE_SPREAD
     return Doubt(abs(slope), math.hypot(*quiet.values()), (first.machine, first.profile), between)
 
