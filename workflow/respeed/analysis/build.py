@@ -8,11 +8,11 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import make_frame, write_table
+from respeed.analysis.columns import make_frame, write_csv
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
-from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Rank, Speedup
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Rank, Speedup, dtypes_of
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Profiles
 from respeed.model import Papers
@@ -36,8 +36,9 @@ class Tables:
 
     def write(self, folder: Path) -> None:
         """Write every table as <folder>/<name>.csv."""
-        for name in TABLES:
-            write_table(self[name], name, folder)
+        for name, row_type in TABLES.items():
+            columns = [*dtypes_of(row_type)]
+            write_csv(self[name][columns], folder / f"{name}.csv")
 
 
 def make_tables(

@@ -37,11 +37,6 @@ def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     return itertools.starmap(row_type, values.to_numpy())
 
 
-def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
-    """Write the declared columns of the table as <folder>/<name>.csv."""
-    write_csv(frame[[*dtypes_of(TABLES[name])]], folder / f"{name}.csv")
-
-
 def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     """Write a frame without its index, after a byte order `mark`, which a spreadsheet needs to read ± and µ.
 

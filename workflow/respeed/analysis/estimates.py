@@ -73,10 +73,10 @@ class Estimate:
     shared: float = 0.0
 
     @classmethod
-    def between(cls, value: float, low: Number, high: Number) -> Self:
-        """Return a number of a table with its interval."""
-        if not (low and high):
-            return cls(value)
+    def between(cls, value: Number, low: Number, high: Number) -> Self:
+        """Return a number of a table with its interval; NaN if it is missing."""
+        if not (value and low and high):
+            return cls(value or math.nan)
         return cls(value, math.log(high / low) / 2)
 
     @property

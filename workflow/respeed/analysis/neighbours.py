@@ -75,22 +75,19 @@ def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
     probe shorter, so that a noisy hour changes no number of a quiet one. The error is the standard error of the
     processes' mean: where they differ, the next one may be quieter still.
     """
-    modes = np.array([_mode(np.array(probes)) for probes in processes])
+    times = map(np.array, processes)
+    modes = np.array([_median_up_to(QUIET_MODE * np.quantile(probes, 0.1), probes) for probes in times])
     quietest = []
     for count in range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1):
         first = modes[:count]
-        quietest.append(_median_up_to(first, NEAR * first.min()))
+        quietest.append(_median_up_to(NEAR * first.min(), first))
     spread = ALONE_SPREAD if len(modes) < KNOWN_PROCESSES else 0.0
     if len(modes) > 1:
         spread = max(spread, float(np.log(modes).std(ddof=1)))
     return Quiet(min(quietest), spread / math.sqrt(len(modes)))
 
 
-def _mode(probes: np.ndarray) -> float:
-    return _median_up_to(probes, QUIET_MODE * np.quantile(probes, 0.1))
-
-
-def _median_up_to(times: np.ndarray, most: float) -> float:
+def _median_up_to(most: float, times: np.ndarray) -> float:
     return float(np.median(times[times <= most]))
 
 

@@ -202,18 +202,17 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
     The precision is fp32 if the table has none: a row in another precision is never a base.
     """
     place = attrgetter("machine", "paper", "experiment", "case")
-    bases = group_by([cell for cell in cells if _may_be_base(cell, papers)], place)
+    bases: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
+        if cell.seconds and cell.is_cpu and cell.precision == precision:
+            bases[place(cell)].append(cell)
     speedups = []
     for cell in cells:
         speedup = _compare_to_best(cell, bases[place(cell)], samples, Speedup)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups
-
-
-def _may_be_base(cell: Cell, papers: Papers) -> bool:
-    precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
-    return bool(cell.seconds) and cell.is_cpu and cell.precision == precision
 
 
 def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, row_type: type[AnyRatio]) -> AnyRatio:

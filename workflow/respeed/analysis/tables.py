@@ -5,7 +5,6 @@ The text below a field says what the column has, its unit, and when it is empty.
     WRITE_KNOWN=1 ./run pytest tests/docs/test_tables.py
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
@@ -231,7 +230,7 @@ class Cell(CellRow):
     @property
     def time(self) -> Estimate:
         """Return `seconds` with its interval; NaN without a time."""
-        return Estimate.between(self.seconds or math.nan, self.seconds_low, self.seconds_high)
+        return Estimate.between(self.seconds, self.seconds_low, self.seconds_high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +263,7 @@ class Ratio(CellRow):
     @property
     def ratio(self) -> Estimate:
         """Return `speedup` with its interval; NaN without a speedup."""
-        return Estimate.between(self.speedup or math.nan, self.speedup_low, self.speedup_high)
+        return Estimate.between(self.speedup, self.speedup_low, self.speedup_high)
 
 
 @dataclass(frozen=True, slots=True)
