@@ -251,9 +251,9 @@ class _Way(NamedTuple):
     equipment: str
     source: str
 
-    def completed(self, known: "_Way") -> "_Way":
-        """Return the way with the equipment that is `known`, if its process ended before it could tell."""
-        return self._replace(equipment=self.equipment or known.equipment)
+    def completed(self, earlier: "_Way") -> "_Way":
+        """Return the way with the equipment of an earlier one, if its process ended before it could tell."""
+        return self._replace(equipment=self.equipment or earlier.equipment)
 
 
 def _way_of(record: Record, result: Result) -> _Way:
@@ -269,8 +269,8 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
     for record in records:
         for result in record.results:
             way = _way_of(record, result)
-            place = record.profile, result.key
-            latest[place] = way.completed(latest.get(place, way))
+            cell = record.profile, result.key
+            latest[cell] = way.completed(latest.get(cell, way))
     return latest
 
 

@@ -151,7 +151,7 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     published_row, published_seconds = published_beside(paper, key, first.architecture)
     absent = {case.name for case in experiment.cases} - {part.case for part in parts}
     missing = [part for part in parts if not part.seconds]
-    whole = [] if absent else parts
+    summed = [] if absent else parts
     total = replace(
         first,
         case=key.case,
@@ -164,14 +164,14 @@ def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
         seconds=None,
         seconds_low=None,
         seconds_high=None,
-        seconds_measured=_sum(part.seconds_measured for part in whole),
+        seconds_measured=_sum(part.seconds_measured for part in summed),
         slowness=None,
-        flops=_sum(part.flops for part in whole),
-        traffic_bytes=_sum(part.traffic_bytes for part in whole),
+        flops=_sum(part.flops for part in summed),
+        traffic_bytes=_sum(part.traffic_bytes for part in summed),
         amount=None,
         gflops=None,
         peak_share=None,
-        expected_seconds=_sum(part.expected_seconds for part in whole),
+        expected_seconds=_sum(part.expected_seconds for part in summed),
         unexpected="",
         threads_ran=None,
     )
@@ -201,15 +201,15 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
 
     The precision is fp32 if the table has none: a row in another precision is never a base.
     """
-    place = attrgetter("machine", "paper", "experiment", "case")
+    case_on_machine = attrgetter("machine", "paper", "experiment", "case")
     bases: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
         precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
         if cell.seconds and cell.is_cpu and cell.precision == precision:
-            bases[place(cell)].append(cell)
+            bases[case_on_machine(cell)].append(cell)
     speedups = []
     for cell in cells:
-        speedup = _compare_to_best(cell, bases[place(cell)], samples, Speedup)
+        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples, Speedup)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups

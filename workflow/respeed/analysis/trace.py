@@ -42,7 +42,7 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Cell]:
     by_name = group_by(rows_of(cells, Cell), lambda cell: "/".join(cell.key[first:4]))
     if name not in by_name:
         table, slash, _ = name.rpartition("/")
-        alike = [known for known in by_name if known.startswith(table + slash)]
+        alike = [candidate for candidate in by_name if candidate.startswith(table + slash)]
         raise UserError(f"trace: no cell {name!r}{nearest(name, alike or by_name)}")
     by_profile = group_by(by_name[name], attrgetter("profile"))
     if profile not in by_profile:

@@ -332,11 +332,11 @@ def find_open(
     """
     samples = Samples(rounds)
     judged = judge_cells(rounds, papers)
-    asked = [judged[key] for key in wanted if key in judged]
+    wanted_cells = [judged[key] for key in wanted if key in judged]
     pairs = []
     # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
     # is measured again.
-    for cell, row in zip(asked, make_speedups(asked, samples, papers), strict=True):
+    for cell, row in zip(wanted_cells, make_speedups(wanted_cells, samples, papers), strict=True):
         if row.verdict == "indistinguishable":
             pairs.append((_rounds_needed(cell, row), [row.key, row.base_key]))
     cells = add_totals([*judged.values()], samples, papers)
@@ -347,7 +347,7 @@ def find_open(
     for needed, keys in sorted(pairs, key=itemgetter(0)):
         if needed <= most:
             yield UNDECIDED, keys
-    for cell in asked:
+    for cell in wanted_cells:
         # No more rounds would settle the others.
         may_settle = cell.status == "wide" and half_of(samples.doubt(cell).error, CELL_LEVEL) < SETTLED_MARGIN
         if may_settle or cell.status == "contaminated":
