@@ -50,7 +50,7 @@ def timed(times: list[float], *more: dict[str, Any], **facts: Any) -> Records:
         (timed([0.1] * 7, {"number": 8, "run_delay_seconds": 1.0, "started": LATER}),
          {"rounds": 7, "sessions": 1}),
         (timed([0.1] * 7, run_delay_seconds=0.1),
-         {"status": "contaminated", "seconds": None,
+         {"status": "contaminated", "seconds": None, "peak_gflops": 1e4,
           "reason": "no clean block of 7: waited for a core in 7"}),
         # One wrong result is enough; a round that could not run is a missing round and no more.
         (timed([0.1] * 7, WRONG), {"status": "failed", "seconds": None, "reason": "wrong result: weights"}),

@@ -149,13 +149,13 @@ def test_every_bare_product_raises_the_ceiling_of_its_row(workload: str) -> None
 
 def test_a_round_is_the_median_of_its_clean_blocks() -> None:
     """Blocks of 0.1, 0.2 and 0.3 s a step, of one or more steps; discarded ones are counted."""
-    disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"throttled_seconds": 0.1}] * 2]
+    disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"throttled_seconds": 0.1}] * 3]
     clean = [{"sample_seconds": [0.1] * 3}, {"sample_steps": 2, "sample_seconds": [0.4] * 4}, {"sample_seconds": [0.3]}]
     record = make_record([0.1] * 3, blocks=[*clean, *disturbed])
     (row,) = rows_of(rounds_of(record), Round)
     assert (row.step_seconds, row.step_seconds_measured) == (pytest.approx(0.2), pytest.approx(0.2))
-    assert (row.blocks, row.discarded) == (6, 3)
-    assert row.causes == "clocks throttled in 2, waited for a core in 1"
+    assert (row.blocks, row.discarded) == (7, 4)
+    assert row.causes == "clocks throttled in 3, waited for a core in 1"
 
 
 def test_one_round_on_another_day_does_not_take_the_interval_away() -> None:
