@@ -115,8 +115,8 @@ def test_rounds_most_and_minutes_may_be_said_in_place_of_the_chosen_preset_s(tmp
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
     cell = CellKey("box", "paper", "rbm", "576x1024", "rbm", "gpu")
-    assert [row.name for row in rows_beside(paper, cell, "gpu")] == ["gpu-a", "gpu-b"]
-    assert [row.name for row in rows_beside(paper, cell, "tpu")] == ["gpu-b"]
+    assert rows_beside(paper, cell, "gpu") == ["gpu-a", "gpu-b"]
+    assert rows_beside(paper, cell, "tpu") == ["gpu-b"]
     assert (paper.cpu_rows, paper.device_rows) == (("cpu", "numpy"), ("gpu-a", "gpu-b"))
     assert paper.fastest("rbm", "small", paper.device_rows) == paper.rows["gpu-b"]
     assert paper.fastest("rbm", "large", paper.device_rows) is None

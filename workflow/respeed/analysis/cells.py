@@ -1,12 +1,12 @@
 """results/tables/cells.csv: every case of every paper on every profile of every machine, measured or not."""
 
 import math
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import PurePath
+from statistics import fmean, geometric_mean
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -144,8 +144,8 @@ def _judge_cell(cell: Cell, ran: Sequence[JudgedRound]) -> Cell:
         return replace(cell, status=status, reason=reason)
     unsettled = _what_is_unsettled(cell, time, ran, doubt_of(timed), failures.values())
     cell = show_time(cell, time, unsettled)
-    measured = _mean(judged.step_seconds_measured for judged in timed)
-    slowness = _mean(judged.slowness for judged in timed)
+    measured = geometric_mean(judged.step_seconds_measured or math.nan for judged in timed)
+    slowness = geometric_mean(judged.slowness or math.nan for judged in timed)
     reason = explain(cell, _last(judged.slowed for judged in ran))
     return replace(cell, seconds_measured=cell.steps * measured, slowness=slowness, unexpected=reason)
 
@@ -162,10 +162,6 @@ def show_time(cell: Cell, time: Estimate, unsettled: str) -> Cell:
 def _last(values: Iterable[Value | None]) -> Value | None:
     """Return the last of the values that is not missing, 0 or empty."""
     return next(filter(None, reversed(list(values))), None)
-
-
-def _mean(values: Iterable[Number]) -> float:
-    return statistics.geometric_mean(filter(None, values))
 
 
 def _times(factor: float, number: Number) -> Number:
@@ -232,7 +228,7 @@ def doubt_of(timed: Sequence[Round]) -> Doubt:
     quiet: dict[int, float] = defaultdict(float)
     for row in timed:
         quiet[row.session] += (row.quiet_error or 0.0) / len(timed)
-    slope = statistics.fmean(row.slope_error or 0.0 for row in timed)
+    slope = fmean(row.slope_error or 0.0 for row in timed)
     between = SESSION_SPREAD if first.is_cpu else DEVICE_SPREAD
     return Doubt(abs(slope), math.hypot(*quiet.values()), (first.machine, first.profile), between)
 
@@ -285,20 +281,19 @@ def _rows_of_machine(
     return sorted(rows.values(), key=lambda row: (ARCHITECTURES.index(row.architecture), row.name))
 
 
-def rows_beside(paper: Paper, cell: CellKey | Cell, architecture: str) -> list[PublishedRow]:
-    """Return the published rows that a cell is compared with.
+def rows_beside(paper: Paper, cell: CellKey | Cell, architecture: str) -> list[str]:
+    """Return the names of the published rows that a cell is compared with.
 
     These rows name the `architecture` of the cell's row and, in a table of several algorithms, ran its algorithm.
     """
     experiment = paper.experiments[cell.experiment]
-    beside = [row for row in paper.rows.values() if architecture in row.beside]
-    return [row for row in beside if experiment.ran_in(cell.algorithm, row.name)]
+    names = [name for name, row in paper.rows.items() if architecture in row.beside]
+    return [name for name in names if experiment.ran_in(cell.algorithm, name)]
 
 
 def is_beside(paper: Paper, cell: Cell, names: Collection[str]) -> bool:
     """Return whether a cell is compared with any of the published rows `names`."""
-    beside = {row.name for row in rows_beside(paper, cell, cell.architecture)}
-    return not beside.isdisjoint(names)
+    return not set(names).isdisjoint(rows_beside(paper, cell, cell.architecture))
 
 
 def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Number) -> tuple[str, Number]:
@@ -306,8 +301,7 @@ def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Numb
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
     """
-    names = [row.name for row in rows_beside(paper, cell, architecture)]
-    row = paper.fastest(cell.experiment, cell.case, names)
+    row = paper.fastest(cell.experiment, cell.case, rows_beside(paper, cell, architecture))
     if row is None:
         return "", None
     return row.name, paper.seconds(cell.experiment, cell.case, row.name, *work)

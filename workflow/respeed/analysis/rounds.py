@@ -79,9 +79,7 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     If a case was measured in several ways (other threads, another version of its library), only the latest way
     counts. Rounds are numbered within each cell. `step_seconds` is NaN if no block is clean.
     """
-    homes: Homes = defaultdict(list)
-    for paper, experiment, case in every_case(papers):
-        homes[case.key, experiment.ladder].append((paper, experiment, case))
+    homes = group_by(every_case(papers), lambda home: (home[2].key, home[1].ladder))
     rows: list[JudgedRound] = []
     for of_machine in group_by(records, attrgetter("machine")).values():
         rows += _rounds_of_machine(of_machine, homes)

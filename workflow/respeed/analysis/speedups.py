@@ -286,9 +286,7 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
 
     If the paper prints only speedups, the first one counts.
     """
-    names = [cell.published_row]
-    if not cell.published_row:
-        names = [row.name for row in rows_beside(paper, cell, cell.architecture)]
+    names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
     return next(filter(None, speedups), None)
 
