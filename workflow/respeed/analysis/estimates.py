@@ -128,9 +128,9 @@ class Doubt(NamedTuple):
     share. `between` is the prior for the spread of its device's speed between sessions.
     """
 
-    slope: float = 0.0
-    quiet: float = 0.0
-    row: tuple[str, str] | None = None
+    slope: float
+    quiet: float
+    row: tuple[str, str]
     between: float = SESSION_SPREAD
 
     def over(self, base: "Doubt") -> float:
