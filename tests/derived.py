@@ -8,7 +8,7 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import apply_dtypes, make_frame
+from respeed.analysis.columns import make_frame
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, make_speedups
 from respeed.analysis.tables import TABLES, Cell, Speedup, dtypes_of
@@ -79,9 +79,11 @@ def sparse_coding_on_a_cpu() -> Records:
 
 def frame_of(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     """A tidy table whose rows have these fields; the others are empty."""
-    columns = [*dtypes_of(TABLES[name])]
-    assert set().union(*rows) <= {*columns}
-    return apply_dtypes(pd.DataFrame(rows, columns=columns, dtype=object), name)
+    dtypes = dtypes_of(TABLES[name])
+    assert set().union(*rows) <= {*dtypes}
+    missing = {"str": "", "int64": 0, "bool": False}
+    empty = {column: missing[dtype] for column, dtype in dtypes.items() if dtype in missing}
+    return pd.DataFrame(rows, columns=[*dtypes], dtype=object).fillna(empty).astype(dtypes)
 
 
 class Made(NamedTuple):
@@ -135,8 +137,8 @@ def shown_of(
 ) -> Results:
     """What is laid out of these records, and of other tidy tables as they are given."""
     made, ratios, rounds, _ = frames_of(records, papers)
-    known = {"cells": make_frame(made, "cells"), "speedups": make_frame(ratios, "speedups"), "rounds": rounds} | tables
-    return Results(papers, on, False, {name: make_frame([], name) for name in TABLES} | known)
+    known = {"cells": make_frame(made, Cell), "speedups": make_frame(ratios, Speedup), "rounds": rounds} | tables
+    return Results(papers, on, False, {name: make_frame([], declared) for name, declared in TABLES.items()} | known)
 
 
 def table_of(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from respeed.analysis.columns import load_table, make_frame
-from respeed.analysis.tables import TABLES
+from respeed.analysis.tables import TABLES, Round
 from respeed.inputs.papers import load_papers
 from respeed.output.results import Results
 
@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden/tables"
 
 def known_results(*machines: str) -> Results:
     """The results of these machines, of which no round is kept."""
-    frames = {name: make_frame([], name) if name == "rounds" else load_table(name, GOLDEN) for name in TABLES}
+    frames = {name: make_frame([], Round) if name == "rounds" else load_table(name, GOLDEN) for name in TABLES}
     return Results(load_papers(["raina2009", "machine"]), machines, False, frames)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from respeed.analysis.claims import count_results
 from respeed.analysis.columns import make_frame
+from respeed.analysis.tables import Cell
 from respeed.inputs.papers import load_papers
 from respeed.model import Claim
 from tests.derived import ALL, GPU, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
@@ -132,11 +133,11 @@ def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> No
     for records, rounds in (
         (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 have no interval; 2 to 7 rounds"),
     ):  # fmt: skip
-        cells = make_frame(frames_of([*seven(0.1), *records]).cells, "cells")
+        cells = make_frame(frames_of([*seven(0.1), *records]).cells, Cell)
         claimed, known = count_results("box", PAPER, cells, claims_frame(*claims))
         assert claimed == "Claims: 1 reproduced, 2 larger."
         assert known == f"Of 2 numbers (a case on one row each), 1 are known to ±10 %{rounds} each."
-    disturbed = make_frame(frames_of(seven(0.1, run_delay_seconds=1.0)).cells, "cells")
+    disturbed = make_frame(frames_of(seven(0.1, run_delay_seconds=1.0)).cells, Cell)
     assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
 
 

@@ -1,16 +1,16 @@
-"""The energy of a step, from the blocks of rounds, and of a cell over its rounds."""
+"""The energy of a step, from the blocks of a round."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from respeed.analysis.columns import rows_of
 from respeed.analysis.neighbours import Quiet
 from respeed.analysis.rounds import Joules, step_energy
+from respeed.analysis.tables import Round
 from respeed.protocol import Block
-from respeed.records import Record
-from tests.derived import STEPS, cells_of, one, rounds_of
+from tests.derived import rounds_of
 from tests.made import make_record
 
 BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0)
@@ -49,23 +49,9 @@ def test_beside_slow_probes_the_joules_are_those_of_neighbours_too() -> None:
     assert step_energy([slow], {}, None, Quiet(0.004)).energy_reason.startswith("in no block was the machine quiet")
 
 
-def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Record:
-    """A record whose domains used so many watts in its one block, of two steps."""
-    joules = {domain: 2 * seconds * power for domain, power in watts.items()}
-    return make_record([seconds] * 2, joules=joules, energy={"reason": None}, **facts)
-
-
-def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_blocks_alone() -> None:
+def test_only_clean_blocks_give_a_round_its_energy() -> None:
     discarded = {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}}
-    records = [used({"package-0": 50.0}, number=number, blocks=[{}, discarded]) for number in range(1, 8)]
-    assert rounds_of(*records)["discarded"].sum() == 7
-    cell = one(cells_of(records), "torch-1")
-    assert (cell.joules, cell.watts) == (pytest.approx(5.0 * STEPS), pytest.approx(50.0))
-    assert cell.joules_low <= cell.joules <= cell.joules_high
-
-
-def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
-    both = {"GPU": 9.0, "package-0": 1.0}
-    records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
-    cell = one(cells_of(records), "torch-1")
-    assert (cell.energy_of, cell.watts) == ("GPU + package-0", pytest.approx(10.0))
+    record = make_record([0.1] * 2, joules={"package-0": 10.0}, energy={"reason": None}, blocks=[{}, discarded])
+    (row,) = rows_of(rounds_of(record), Round)
+    assert (row.discarded, row.energy_of) == (1, "package-0")
+    assert (row.joules, row.watts) == (pytest.approx(5.0), pytest.approx(50.0))

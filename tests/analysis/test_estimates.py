@@ -17,11 +17,9 @@ from respeed.analysis.estimates import (
     estimate_mean,
     estimate_ratio,
     estimate_sum,
-    estimate_values,
     half_of,
-    level_among,
+    level_of_each,
     what_is_missing,
-    widen,
 )
 
 # Rounds that differ by 2 %, as logarithms.
@@ -41,7 +39,7 @@ def test_an_interval_stays_around_its_number_whichever_way_it_is_turned(
 @pytest.mark.parametrize("size", [3, 7])
 def test_below_eight_rounds_an_interval_is_what_students_test_does_not_reject(size: int) -> None:
     logs = np.random.default_rng(size).normal(1, 0.1, size)
-    found, theirs = estimate_values(np.exp(logs)), ttest_1samp(logs, 0).confidence_interval(CELL_LEVEL)
+    found, theirs = estimate_cell({0: np.exp(logs)}), ttest_1samp(logs, 0).confidence_interval(CELL_LEVEL)
     assert np.log([found.low, found.high]) == pytest.approx([theirs.low, theirs.high])
 
 
@@ -102,7 +100,7 @@ def test_sessions_of_one_round_each_tell_no_spread() -> None:
 def test_what_slows_all_cells_of_a_round_does_not_average_out_over_them(size: int) -> None:
     """The sum of two that vary alike is as unsure as either."""
     slow, fast = ({place: level * value for place, value in enumerate(np.exp(NOISE[:size]))} for level in (5.0, 1.0))
-    alone = estimate_values([*fast.values()])
+    alone = estimate_cell({0: [*fast.values()]})
     together = estimate_sum({"slow": slow, "fast": fast})
     expected = (6 * alone.value, 6 * alone.low, 6 * alone.high)
     assert (together.value, together.low, together.high) == pytest.approx(expected)
@@ -136,7 +134,7 @@ def test_what_is_missing_counts_rounds() -> None:
 
 
 def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
-    levels = [level_among(rivals) for rivals in (1, 2, 3, 4, 8, 20)]
+    levels = [level_of_each((rivals - 1) / 2) for rivals in (1, 2, 3, 4, 8, 20)]
     assert levels[0] == levels[2] == pytest.approx(RATIO_LEVEL)
     assert levels == sorted(levels)
     # Of 20 rows that are equally fast, each of the other 19 beats one by luck in (1 - level) / 2.
@@ -167,7 +165,7 @@ def test_what_all_ratios_share_does_not_average_out() -> None:
     own = (0.08**2 - 0.06**2) ** 0.5 / 4
     assert np.log(found.high / 2) == pytest.approx(np.hypot(own, 0.06))
     # Ratios that differ by nothing else have what they share, whatever rounding makes of it.
-    alone = [widen(Estimate(v, 0.0, half_of(0.03, 0.98)), 0.03, 0.98) for v in (0.7, 1.9, 3.1, 57.3)]
+    alone = [Estimate(v, 0.0, half_of(0.03, 0.98)).widened(half_of(0.03, 0.98)) for v in (0.7, 1.9, 3.1, 57.3)]
     assert np.log(estimate_mean(alone, "geometric").margin + 1) == pytest.approx(half_of(0.03, 0.98))
 
 
@@ -179,6 +177,6 @@ def test_a_quiet_probe_cancels_within_its_row() -> None:
 
 
 def test_an_error_that_rounds_do_not_show_widens_their_interval() -> None:
-    found = widen(Estimate(1.0, 0.03), 0.04 / 1.959964, 0.95)
+    found = Estimate(1.0, 0.03).widened(half_of(0.04 / 1.959964, 0.95))
     assert (found.value, np.log(found.high), np.log(found.low)) == pytest.approx((1.0, 0.05, -0.05))
-    assert widen(Estimate(1.0), 0.1, 0.95).low is None
+    assert Estimate(1.0).widened(0.1).low is None

@@ -68,8 +68,10 @@ def test_a_convolution_may_do_less_than_is_counted() -> None:
     assert cell.unexpected == ""
 
 
-def test_a_remark_says_when_a_gpu_is_faster_in_fp64_than_in_fp32() -> None:
+def test_a_remark_says_when_fp64_is_surely_faster_than_fp32() -> None:
     gpu = one(cells_of(seven(0.1, **GPU)), "gpu")
-    for seconds, remark in ((0.5 * gpu.seconds, TENSOR_CORES), (2.0 * gpu.seconds, "")):
-        assert say_tensor_cores([gpu, replace(gpu, precision="fp64", seconds=seconds)]) == remark
+    for factor, margin, remark in ((0.5, 1.1, TENSOR_CORES), (0.5, 5.0, ""), (2.0, 1.1, "")):
+        low, seconds, high = (factor * end * gpu.seconds for end in (1 / margin, 1, margin))
+        double = replace(gpu, precision="fp64", seconds=seconds, seconds_low=low, seconds_high=high)
+        assert say_tensor_cores([gpu, double]) == remark
     assert not say_tensor_cores([replace(gpu, precision="fp64")])

@@ -14,7 +14,7 @@ from tests.made import make_record
 
 def why_of(records: Records) -> list[Any]:
     made = frames_of(records)
-    return list(rows_of(make_frame(make_why(made.cells, made.samples, PAPERS), "why"), Factors))
+    return list(rows_of(make_frame(make_why(made.cells, made.samples, PAPERS), Factors), Factors))
 
 
 def one(rows: list[Any], comparison: str, case: str = "576x1024") -> Any:

@@ -52,7 +52,7 @@ def describe_tables() -> str:
     texts = texts_of_fields()
     page = INTRODUCTION
     for name, row_type in TABLES.items():
-        page += f"\n## {name}.csv\n\n{row_type.__doc__} Key: {', '.join(row_type.KEY)}.\n\n"
+        page += f"\n## {name}.csv\n\n{inspect.getdoc(row_type)}\n\n"
         page += "| column | kind | meaning |\n| --- | --- | --- |\n"
         meanings: dict[str, str] = {}
         for part in reversed(row_type.__mro__[:-1]):

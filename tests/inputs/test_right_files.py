@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from respeed.analysis.cells import rows_beside
+from respeed.analysis.tables import CellKey
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import Notes, Profile
 from respeed.inputs.papers import HEAD, load_paper
@@ -113,8 +114,9 @@ def test_rounds_most_and_minutes_may_be_said_in_place_of_the_chosen_preset_s(tmp
 
 def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
-    assert [row.name for row in rows_beside(paper, "rbm", "gpu", "rbm")] == ["gpu-a", "gpu-b"]
-    assert [row.name for row in rows_beside(paper, "rbm", "tpu", "rbm")] == ["gpu-b"]
+    cell = CellKey("box", "paper", "rbm", "576x1024", "rbm", "gpu")
+    assert rows_beside(paper, cell, "gpu") == ["gpu-a", "gpu-b"]
+    assert rows_beside(paper, cell, "tpu") == ["gpu-b"]
     assert (paper.cpu_rows, paper.device_rows) == (("cpu", "numpy"), ("gpu-a", "gpu-b"))
     assert paper.fastest("rbm", "small", paper.device_rows) == paper.rows["gpu-b"]
     assert paper.fastest("rbm", "large", paper.device_rows) is None

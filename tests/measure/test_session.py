@@ -29,7 +29,7 @@ from respeed.records import Record, read_records, record_paths
 from respeed.schedule import rows
 from respeed.schedule.run import Run, resolve_run
 from respeed.schedule.work import Work
-from tests.derived import rounds_of, seven
+from tests.derived import PAPERS, rounds_of, seven
 from tests.known import assert_known
 from tests.made import make_lines, record_of, write_lines
 
@@ -151,7 +151,8 @@ def test_numbers_that_a_quieter_probe_moved_are_told() -> None:
     lines = list[str]()
     for probe in (1.0, 1.3):
         after = [*before, *seven(0.1, case="1024x4096", probe=probe)]
-        begun, now = (Mock(rounds=rounds_of(*records)) for records in (before, after))
+        work = Mock(papers=PAPERS)
+        begun, now = (Mock(rounds=rounds_of(*records), work=work) for records in (before, after))
         session._say_moved(begun, now, Mock(say=lines.append))
     assert lines == ["respeed: 1 earlier number moved, by 18 % at most: a quieter probe was seen"]
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from respeed.analysis.columns import make_frame
+from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers
@@ -39,7 +40,7 @@ def notes_of(records: Records, experiment: str = "rbm", **facts: Any) -> list[st
 
 def why_of(records: Records) -> pd.DataFrame:
     made = frames_of(records)
-    return make_frame(make_why(made.cells, made.samples, PAPERS), "why")
+    return make_frame(make_why(made.cells, made.samples, PAPERS), Factors)
 
 
 def found(records: Records) -> str:
@@ -179,7 +180,7 @@ def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> Non
     alone = {PAPER.name: replace(PAPER, published=published)}
     records = noisy(0.1, case=case_of("rbm", "576x1024"))
     made, _, _, samples = frames_of(records, alone)
-    shown = shown_of(records, alone, why=make_frame(make_why(made, samples, alone), "why"))
+    shown = shown_of(records, alone, why=make_frame(make_why(made, samples, alone), Factors))
     (table,) = lay_out_answers(shown, alone[PAPER.name])
     assert [line.label for line in table.lines] == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
 

@@ -256,7 +256,7 @@ def _count_cells(run: Run, machine: str) -> pd.DataFrame:
     is_planned = machine == run.machine and not run.nodes
     rounds = run.plan.rounds if is_planned else read_rounds(read_records(run.smoke, machine), run.papers)
     descriptions = {machine: description} if description else {}
-    cells = make_frame(make_cells(rounds, run.papers, run.profiles, descriptions), "cells")
+    cells = make_frame(make_cells(rounds, run.papers, run.profiles, descriptions), Cell)
     is_in = pd.get_dummies(cells["status"]).reindex(columns=STATES, fill_value=False)
     counts = cells[table].join(is_in).groupby(table, sort=False).sum()
     counts["of"] = counts.sum(axis=1)

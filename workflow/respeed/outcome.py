@@ -10,12 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from respeed.analysis.cells import JudgedCell, make_cells
+from respeed.analysis.cells import judge_cells
 from respeed.analysis.controls import say_failed
 from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
 from respeed.analysis.neighbours import SLOWED
-from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
+from respeed.analysis.tables import Cell
 from respeed.errors import UserError
 from respeed.inputs.config import unread_files
 from respeed.inputs.consent import say_denied
@@ -24,7 +24,7 @@ from respeed.machine import describe_machine
 from respeed.output import load_results
 from respeed.output.finding import find
 from respeed.records import read_records, recorded_machines
-from respeed.schedule.plan import Plan, judge, read_plan
+from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import say_renamed
 from respeed.schedule.run import WHOLE_NODE, Run
 from respeed.schedule.work import cases_of, chosen_tables
@@ -137,7 +137,8 @@ def _find(run: Run) -> str | None:
 
 def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outcome:
     """Call `say` with lines about the results of the cells that are asked for, by a plan that was just read."""
-    judged = judge(plan.rounds, run.work.cells)
+    cells = judge_cells(plan.rounds, run.papers)
+    judged = [cells[key] for key in run.work.cells if key in cells and cells[key].status != "due"]
     failed = [cell for cell in judged if cell.status == "failed"]
     timed = [cell for cell in judged if cell.seconds]
     counts = f"{run.machine}: {counted(len(timed), 'cell')} measured"
@@ -148,13 +149,14 @@ def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outco
         whys = [cell.reason for cell in judged if not cell.seconds and cell.status != "failed"]
         counts += f", {missing} not measured: {next(iter(whys), 'not yet')}"
     if failed:
-        cells = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
-        counts += f", {len(failed)} failed: {_some(cells)}; ./run respeed status shows where"
-    last = [counts]
+        names = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
+        counts += f", {len(failed)} failed: {_some(names)}; ./run respeed status shows where"
+    lines = _say_hidden(run)
     if not run.smoke:
-        controls = plan.rounds[plan.rounds["algorithm"] == CONTROL]
-        last.append(say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)))
-    for line in [*_say_hidden(run), *_say_open(run, judged), "; ".join(filter(None, last))]:
+        samples = Samples(plan.rounds)
+        lines += _say_open(run, judged, samples)
+        counts = "; ".join(filter(None, [counts, say_failed(cells.values(), samples)]))
+    for line in [*lines, counts]:
         say(line)
     return Outcome(bool(failed), bool(plan.next_turn()))
 
@@ -179,10 +181,8 @@ def _say_hidden(run: Run) -> list[str]:
     return lines
 
 
-def _say_open(run: Run, judged: Sequence[JudgedCell]) -> list[str]:
+def _say_open(run: Run, judged: Sequence[Cell], samples: Samples) -> list[str]:
     """Return lines about the cells that are not known well, and what would settle them."""
-    if run.smoke:
-        return []
     lines = []
     slowness: dict[str, list[float]] = defaultdict(list)
     for cell in judged:
@@ -194,14 +194,15 @@ def _say_open(run: Run, judged: Sequence[JudgedCell]) -> list[str]:
         lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
     missing = []
     for cell in judged:
-        if cell.status == "wide" and cell.step and cell.step.margin:
-            missing.append((rounds_missing(cell.step, cell.rounds, cell.doubt), cell.rounds))
+        if cell.status == "wide" and cell.time.margin:
+            more = rounds_missing(cell.time, cell.rounds, samples.doubt(cell).error)
+            missing.append((more, cell.rounds))
     missing = sorted((more, rounds) for more, rounds in missing if more > 0)
     if missing:
         uncertain = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
         lines.append(f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}")
-    without = sum(cell.status == "contaminated" or (cell.step is not None and not cell.step.margin) for cell in judged)
-    if without:
+    tried = [cell for cell in judged if cell.seconds or cell.status == "contaminated"]
+    if without := sum(not cell.seconds_low for cell in tried):
         lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
     return lines
 

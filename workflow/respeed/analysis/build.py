@@ -1,6 +1,6 @@
 """Make all tidy tables from the records that exist."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,11 +8,11 @@ import pandas as pd
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import make_claims
-from respeed.analysis.columns import make_frame, write_table
+from respeed.analysis.columns import make_frame, write_csv
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
-from respeed.analysis.tables import TABLES, Fact, MachineRow
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Rank, Speedup, dtypes_of
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Profiles
 from respeed.model import Papers
@@ -36,8 +36,9 @@ class Tables:
 
     def write(self, folder: Path) -> None:
         """Write every table as <folder>/<name>.csv."""
-        for name in TABLES:
-            write_table(self[name], name, folder)
+        for name, row_type in TABLES.items():
+            columns = [*dtypes_of(row_type)]
+            write_csv(self[name][columns], folder / f"{name}.csv")
 
 
 def make_tables(
@@ -49,7 +50,7 @@ def make_tables(
     """Read the records of all machines, or only of the machines in `only`, and derive every table of the `papers`."""
     descriptions: dict[str, Description] = {}
     facts: list[Fact] = []
-    frames = [read_rounds([], papers)]
+    measured = [read_rounds([], papers)]
     # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
         of_machine = read_rounds(records, papers)
@@ -57,18 +58,19 @@ def make_tables(
         if records or description:
             imports = read_imports(machine, smoke)
             facts += describe_machine(machine, records, of_machine, description, imports)
-        frames.append(of_machine)
+        measured.append(of_machine)
         if description:
             descriptions[machine] = description
-    rounds = pd.concat(frames, ignore_index=True)
+    rounds = pd.concat(measured, ignore_index=True)
     samples = Samples(rounds)
     cells = add_totals(make_cells(rounds, papers, profiles, descriptions), samples, papers)
-    rows: dict[str, Sequence[MachineRow]] = {
-        "cells": cells,
-        "speedups": make_speedups(cells, samples, papers),
-        "claims": make_claims(cells, samples, papers),
-        "why": make_why(cells, samples, papers),
-        "machines": compare_machines(cells, samples),
-        "facts": facts,
+    frames = {
+        "rounds": rounds,
+        "cells": make_frame(cells, Cell),
+        "speedups": make_frame(make_speedups(cells, samples, papers), Speedup),
+        "claims": make_frame(make_claims(cells, samples, papers), ClaimRow),
+        "why": make_frame(make_why(cells, samples, papers), Factors),
+        "machines": make_frame(compare_machines(cells, samples), Rank),
+        "facts": make_frame(facts, Fact),
     }
-    return Tables(papers, smoke, {"rounds": rounds} | {name: make_frame(table, name) for name, table in rows.items()})
+    return Tables(papers, smoke, frames)

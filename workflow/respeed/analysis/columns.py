@@ -3,10 +3,9 @@
 import itertools
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -21,39 +20,21 @@ DIGITS = 9
 FORMULA = ("=", "+", "-", "@")
 # The end of a message about tables that are missing, or not those of the records.
 ANEW = "build the tables first: respeed report --only tables (or all: ./run snakemake report)"
-AnyRow = TypeVar("AnyRow")
+AnyRow = TypeVar("AnyRow", bound=MachineRow)
 
 
-def apply_dtypes(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the declared columns of the table, in order, each in its dtype.
-
-    A missing text becomes "". A missing count becomes 0 in a column without empty fields, and NA in others. Raises
-    KeyError if a column is missing.
-    """
-    dtypes = dtypes_of(TABLES[name])
-    missing = {"str": "", "int64": 0}
-    fill = {column: missing[dtype] for column, dtype in dtypes.items() if dtype in missing}
-    return frame[list(dtypes)].astype(object).fillna(fill).astype(dtypes)
-
-
-def make_frame(rows: Iterable[MachineRow], name: str) -> pd.DataFrame:
+def make_frame(rows: Iterable[AnyRow], row_type: type[AnyRow]) -> pd.DataFrame:
     """Make a table from rows of its class; without rows, make an empty table."""
-    columns = list(dtypes_of(TABLES[name]))
-    values = [attrgetter(*columns)(row) for row in rows]
-    return apply_dtypes(pd.DataFrame(values, columns=columns, dtype=object), name)
+    dtypes = dtypes_of(row_type)
+    values = map(attrgetter(*dtypes), rows)
+    return pd.DataFrame(values, columns=[*dtypes], dtype=object).astype(dtypes)
 
 
 def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     """Yield each line of a frame as a row of a dataclass; a missing number is None, not NaN."""
-    columns = frame[[column.name for column in fields(row_type)]]  # type: ignore[arg-type]
-    values = columns.to_numpy(dtype=object, copy=True)
-    values[columns.isna().to_numpy()] = None
-    return itertools.starmap(row_type, values)
-
-
-def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
-    """Write the declared columns of the table as <folder>/<name>.csv."""
-    write_csv(apply_dtypes(frame, name), folder / f"{name}.csv")
+    columns = frame[[*dtypes_of(row_type)]].astype(object)
+    values = columns.where(columns.notna(), None)
+    return itertools.starmap(row_type, values.to_numpy())
 
 
 def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
@@ -62,8 +43,7 @@ def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
-    guarded = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
-    guarded = guarded.set_axis([_guarded(str(name)) for name in frame], axis=1)
+    guarded = frame.map(_guarded).rename(columns=_guarded)
     write_text(path, mark + guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
@@ -78,9 +58,9 @@ def load_table(name: str, folder: Path) -> pd.DataFrame:
     if not path.exists():
         raise UserError(f"{path}: not found; {ANEW}")
     dtypes = dtypes_of(TABLES[name])
+    empty = {column: "" for column, dtype in dtypes.items() if dtype != "str"}
     try:
-        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=[""], encoding="utf-8")
-        frame = apply_dtypes(frame, name)
+        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=empty, encoding="utf-8")[[*dtypes]]
     except (ValueError, KeyError) as error:  # another version wrote it, or a spreadsheet
         raise UserError(f"{path}: cannot be read ({first_line(error)}); {ANEW}") from None
     return frame.assign(**frame.select_dtypes("str").map(_unguarded))
@@ -90,8 +70,10 @@ def _rounded(value: object) -> str:
     return repr(float(f"{value:.{DIGITS}g}"))
 
 
-def _guarded(text: str) -> str:
+def _guarded(text: Any) -> Any:
     """Remove the characters that cannot be printed; an apostrophe before what looks like a formula keeps it a text."""
+    if not isinstance(text, str):
+        return text
     line = printable(text)
     return f"'{line}" if _is_formula(line) else line
 

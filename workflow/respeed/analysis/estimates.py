@@ -18,7 +18,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -51,6 +51,7 @@ SESSION_FREEDOM = 8
 # (chi squared). But that is one card within an hour.
 DEVICE_SPREAD = 0.01
 
+Size = TypeVar("Size", int, float)
 # A number, or None where it is missing.
 Number = float | None
 # The seconds of a cell's step in each of its rounds, by session.
@@ -63,41 +64,44 @@ Rounds = Mapping[str, Mapping[str, float]]
 class Estimate:
     """A number with its interval.
 
-    `half` is the half-width of the interval of its logarithm, None if there are too few rounds; `shared` is the part of
+    `half` is the half-width of the interval of its logarithm, NaN if there are too few rounds; `shared` is the part of
     it that all ratios of the same two rows have.
     """
 
     value: float
-    half: Number = None
+    half: float = math.nan
     shared: float = 0.0
 
     @classmethod
-    def between(cls, value: float, low: Number, high: Number) -> Self:
-        """Return a number of a table with its interval."""
-        return cls(value, math.log(high / low) / 2 if low and high else None)
+    def between(cls, value: Number, low: Number, high: Number) -> Self:
+        """Return a number of a table with its interval; NaN if it is missing."""
+        if not (value and low and high):
+            return cls(value or math.nan)
+        return cls(value, math.log(high / low) / 2)
 
     @property
     def low(self) -> Number:
         """Return the lower end of the interval; None without an interval."""
-        return None if self.half is None else self.value * math.exp(-self.half)
+        return number_of(self.value * math.exp(-self.half))
 
     @property
     def high(self) -> Number:
         """Return the upper end of the interval; None without an interval."""
-        return None if self.half is None else self.value * math.exp(self.half)
+        return number_of(self.value * math.exp(self.half))
 
     @property
     def margin(self) -> Number:
         """Return the larger distance of an end from `value`, divided by `value`; None without an interval."""
-        return None if self.half is None else math.expm1(self.half)
+        return number_of(math.expm1(self.half))
 
     def is_above(self, bound: Number) -> bool:
         """Return whether the whole interval lies above `bound`."""
-        return self.low is not None and bound is not None and self.low > bound
+        low = self.value * math.exp(-self.half)
+        return bound is not None and low > bound
 
     def is_below(self, bound: float) -> bool:
         """Return whether the whole interval lies below `bound`."""
-        return self.high is not None and self.high < bound
+        return self.value * math.exp(self.half) < bound
 
     def times(self, factor: float) -> Self:
         """Return the estimate times `factor`, which is known exactly."""
@@ -107,6 +111,15 @@ class Estimate:
         """Return `number`, which is known exactly, divided by the estimate."""
         return replace(self, value=number / self.value)
 
+    def widened(self, half: float) -> Self:
+        """Return the estimate with an interval that is wider by an independent error of this half-width."""
+        return replace(self, half=math.hypot(self.half, half))
+
+
+def number_of(value: float) -> Number:
+    """Return the value; None if it is NaN."""
+    return None if math.isnan(value) else value
+
 
 class Doubt(NamedTuple):
     """Errors that the spread of rounds does not show, as standard deviations of logarithms.
@@ -115,9 +128,9 @@ class Doubt(NamedTuple):
     share. `between` is the prior for the spread of its device's speed between sessions.
     """
 
-    slope: float = 0.0
-    quiet: float = 0.0
-    row: tuple[str, str] | None = None
+    slope: float
+    quiet: float
+    row: tuple[str, str]
     between: float = SESSION_SPREAD
 
     def over(self, base: "Doubt") -> float:
@@ -134,10 +147,6 @@ class Doubt(NamedTuple):
         return math.hypot(self.slope, self.quiet)
 
 
-# No other error than the spread of rounds and, on a CPU, of sessions.
-CERTAIN = Doubt()
-
-
 class _Mean(NamedTuple):
     """A mean of logarithms, its variance, and the variance's degrees of freedom; NaN if there are too few rounds."""
 
@@ -146,14 +155,13 @@ class _Mean(NamedTuple):
     freedom: float
 
 
-def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, doubt: Doubt = CERTAIN) -> Estimate:
+def estimate_cell(sessions: Sessions, spread: float = SESSION_SPREAD) -> Estimate:
     """Estimate the seconds of a cell from its rounds in all sessions.
 
     Parameters
     ----------
     sessions : the seconds of each round, by session
-    level : confidence of the interval
-    doubt : the errors that the rounds do not show
+    spread : the prior for the spread between sessions
 
     Returns
     -------
@@ -162,13 +170,8 @@ def estimate_cell(sessions: Sessions, level: float = CELL_LEVEL, doubt: Doubt = 
         interval with fewer than `FEWEST_ROUNDS` rounds, or if no session has two rounds.
     """
     rounds = [np.log(seconds) for seconds in sessions.values()]
-    estimate = _interval(_pool(rounds, _sizes(rounds)), level, _between([rounds], level, [doubt.between]))
-    return widen(estimate, doubt.error, level)
-
-
-def estimate_values(values: Sequence[float] | np.ndarray, level: float = CELL_LEVEL) -> Estimate:
-    """Estimate the location of values of one session, as `estimate_cell` does."""
-    return estimate_cell({0: values}, level)
+    estimate = _interval(_pool(rounds, _sizes(rounds)), CELL_LEVEL)
+    return estimate.widened(half_between([sessions], CELL_LEVEL, [spread]))
 
 
 def estimate_ratio(
@@ -199,15 +202,18 @@ def estimate_ratio(
         `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
     shared = [session for session in base if session in row and one_machine]
-    sides = [[np.log(side[session]) for session in shared or side] for side in (base, row)]
-    m, n = map(_sizes, sides)
-    weights = [m * n / (m + n)] * 2 if shared else [m, n]
-    difference = _difference(*map(_pool, sides, weights))
-    between = 0.0 if shared else _between(sides, level, spreads)
-    ratio = _interval(difference, level, between)
-    if shared and ratio.margin is None and len(base.keys() | row.keys()) > 1:
+    a = [np.log(base[session]) for session in shared or base]
+    b = [np.log(row[session]) for session in shared or row]
+    m = _sizes(a)
+    n = _sizes(b)
+    if shared:
+        m = n = m * n / (m + n)
+    ratio = _interval(_difference(_pool(a, m), _pool(b, n)), level)
+    if not shared:
+        return ratio.widened(half_between([base, row], level, spreads)), False
+    if ratio.margin is None and len(base.keys() | row.keys()) > 1:
         return estimate_ratio(base, row, level, one_machine=False, spreads=spreads)
-    return ratio, bool(shared)
+    return ratio, True
 
 
 def estimate_sum(parts: Rounds, over: Rounds | None = None, level: float = CELL_LEVEL) -> Estimate:
@@ -267,23 +273,11 @@ def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
     else:
         mean = statistics.fmean(v)
         weights = v / v.sum()
-    halves = [ratio.half for ratio in values if ratio.half is not None]
-    if len(halves) < len(values):
-        return Estimate(mean)
     shared = np.array([ratio.shared for ratio in values])
-    unshared = np.sqrt(np.maximum(0.0, np.square(halves) - shared**2))  # rounding may leave a little below 0
-    return Estimate(mean, math.hypot(np.linalg.norm(weights * unshared), weights @ shared))
-
-
-def add_sessions(estimate: Estimate, cells: Sequence[Sessions], level: float, spreads: Sequence[float]) -> Estimate:
-    """Widen the interval of an estimate by the spread between the sessions of these cells, given their priors."""
-    logs = [[np.log(seconds) for seconds in cell.values()] for cell in cells]
-    return _widen(estimate, _between(logs, level, spreads))
-
-
-def widen(estimate: Estimate, error: float, level: float) -> Estimate:
-    """Widen the interval of an estimate by an independent error, a standard deviation of logarithms."""
-    return _widen(estimate, half_of(error, level))
+    squares = np.square([ratio.half for ratio in values])
+    unshared = np.sqrt(np.maximum(0.0, squares - shared**2))  # rounding may leave a little below 0
+    half = math.hypot(weights @ shared, *(weights * unshared))
+    return Estimate(mean, half)
 
 
 def half_of(error: float, level: float) -> float:
@@ -291,8 +285,23 @@ def half_of(error: float, level: float) -> float:
     return float(ndtri((1 + level) / 2)) * error
 
 
-def _widen(estimate: Estimate, half: float) -> Estimate:
-    return estimate if estimate.half is None else replace(estimate, half=math.hypot(estimate.half, half))
+def half_between(cells: Sequence[Sessions], level: float, spreads: Sequence[float]) -> float:
+    """Return the half-width of the interval that is due to the spread between sessions; 0 for one session.
+
+    Spreads are pooled in units of their priors, `spreads`, one for each cell.
+    """
+    if sum(map(len, cells)) == 1:
+        return 0.0
+    squares = freedom = SESSION_FREEDOM
+    share = 0.0
+    for sessions, spread in zip(cells, spreads, strict=True):
+        means = [np.log(seconds).mean() for seconds in sessions.values()]
+        sizes = _sizes(sessions.values())
+        weights = sizes / sizes.sum()
+        share += spread**2 * (weights @ weights)
+        squares += len(means) * np.var(means) / spread**2
+        freedom += len(means) - 1
+    return _half_width(share * squares / freedom, freedom, level)
 
 
 def what_is_missing(
@@ -321,16 +330,9 @@ def rounds_missing(estimate: Estimate, rounds: int, error: float = 0.0) -> float
     least = half_of(error, CELL_LEVEL)
     if least >= SETTLED_MARGIN:
         return math.inf
-    return rounds * (((estimate.margin or 0.0) ** 2 - least**2) / (SETTLED_MARGIN**2 - least**2) - 1)
-
-
-def level_among(rivals: int) -> float:
-    """Return the confidence at which one of several rival rows may be called slower than the fastest of them.
-
-    A row is falsely called slower only if another rival beats it by luck. Each other rival does so with a probability
-    of at most (1 - confidence) / 2, and any rival with at most their sum (Bonferroni's inequality).
-    """
-    return level_of_each((rivals - 1) / 2)
+    margin = estimate.margin or 0.0
+    excess = margin**2 - SETTLED_MARGIN**2
+    return rounds * excess / (SETTLED_MARGIN**2 - least**2)
 
 
 def level_of_each(tests: float) -> float:
@@ -341,7 +343,7 @@ def level_of_each(tests: float) -> float:
     return 1 - (1 - RATIO_LEVEL) / max(1, tests)
 
 
-def largest(values: Iterable[Number]) -> Number:
+def largest(values: Iterable[Size | None]) -> Size | None:
     """Return the largest of the values that are not missing; None if all are."""
     return max((value for value in values if value is not None), default=None)
 
@@ -355,7 +357,7 @@ def verdict_of(estimate: Estimate) -> tuple[str, str]:
     return ("slower", "") if estimate.is_below(1) else ("indistinguishable", "the interval includes 1")
 
 
-def _sizes(sessions: Sequence[np.ndarray]) -> np.ndarray:
+def _sizes(sessions: Iterable[Sequence[float] | np.ndarray]) -> np.ndarray:
     """Return the number of rounds of each session."""
     return np.array([len(logs) for logs in sessions])
 
@@ -371,7 +373,8 @@ def _trim(logs: np.ndarray) -> tuple[float, float, int]:
     cut = n // TRIM
     middle = x[cut : n - cut]
     winsorised = np.clip(x, middle[0], middle[-1])
-    return middle.mean(), n**2 * winsorised.var() / len(middle), len(middle) - 1
+    squares = n**2 * winsorised.var() / len(middle)
+    return middle.mean(), squares, len(middle) - 1
 
 
 def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
@@ -379,49 +382,30 @@ def _pool(sessions: Sequence[np.ndarray], weights: np.ndarray) -> _Mean:
     means, squares, freedoms = np.array([_trim(logs) for logs in sessions]).T
     sizes = _sizes(sessions)
     shares = weights / weights.sum()
-    mean = float(shares @ means)
-    freedom = float(freedoms.sum())
+    mean = shares @ means
+    freedom = freedoms.sum()
     if sizes.sum() < FEWEST_ROUNDS or not freedom:
         return _Mean(mean, math.nan, math.nan)
-    return _Mean(mean, float((shares**2 / sizes).sum() * squares.sum() / freedom), freedom)
+    variance = squares.sum() / freedom
+    return _Mean(mean, variance * (shares**2 / sizes).sum(), freedom)
 
 
 def _difference(a: _Mean, b: _Mean) -> _Mean:
     """Return the difference of two means, with the degrees of freedom of its variance (Welch 1947)."""
     variance = a.variance + b.variance
     squares = a.variance**2 / a.freedom + b.variance**2 / b.freedom
-    return _Mean(a.mean - b.mean, variance, variance**2 / squares if squares else min(a.freedom, b.freedom))
-
-
-def _between(cells: Sequence[Sequence[np.ndarray]], level: float, spreads: Sequence[float]) -> float:
-    """Return the half-width due to the spread between sessions, 0 for one session; a cell is a list of sessions.
-
-    Spreads are pooled in units of their priors, `spreads`, one for each cell.
-    """
-    if sum(map(len, cells)) == 1:
-        return 0.0
-    squares = float(SESSION_FREEDOM)
-    freedom = SESSION_FREEDOM
-    share = 0.0
-    for sessions, spread in zip(cells, spreads, strict=True):
-        means = [logs.mean() for logs in sessions]
-        sizes = _sizes(sessions)
-        squares += len(means) * float(np.var(means)) / spread**2
-        freedom += len(means) - 1
-        share += spread**2 * float((sizes**2).sum() / sizes.sum() ** 2)
-    return _half_width(share * squares / freedom, freedom, level)
+    freedom = variance**2 / squares if squares else a.freedom
+    return _Mean(a.mean - b.mean, variance, freedom)
 
 
 def _half_width(variance: float, freedom: float, level: float) -> float:
     """Return the half-width of the interval of a mean with this variance, by Student's t."""
-    return float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
+    t = float(stdtrit(freedom, (1 + level) / 2))
+    return t * math.sqrt(variance)
 
 
-def _interval(mean: _Mean, level: float, between: float = 0.0) -> Estimate:
-    value = math.exp(mean.mean)
-    if math.isnan(mean.variance):
-        return Estimate(value)
-    return Estimate(value, math.hypot(_half_width(mean.variance, mean.freedom, level), between))
+def _interval(mean: _Mean, level: float) -> Estimate:
+    return Estimate(math.exp(mean.mean), _half_width(mean.variance, mean.freedom, level))
 
 
 def _log_of_sum(cells: Rounds) -> _Mean:
@@ -433,12 +417,14 @@ def _log_of_sum(cells: Rounds) -> _Mean:
     total = 0.0
     off = Counter[str]()
     for seconds in cells.values():
-        location = estimate_values([*seconds.values()]).value
-        total += location
         logs = np.log([*seconds.values()])
-        off.update(dict(zip(seconds, location * (logs - logs.mean()) / len(logs), strict=True)))
+        location = math.exp(_trim(logs)[0])
+        total += location
+        deviations = location * (logs - logs.mean()) / len(logs)
+        off.update(dict(zip(seconds, deviations, strict=True)))
     fewest = min(map(len, cells.values()))
     if fewest < FEWEST_ROUNDS:
         return _Mean(math.log(total), math.nan, math.nan)
-    variance = len(off) / (len(off) - 1) * sum(deviation**2 for deviation in off.values())
+    squares = math.fsum(deviation**2 for deviation in off.values())
+    variance = squares * len(off) / (len(off) - 1)
     return _Mean(math.log(total), variance / total**2, fewest - 1)

@@ -15,15 +15,14 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from operator import attrgetter
 
-from respeed.analysis.estimates import Number, largest
+from respeed.analysis.estimates import Number
 from respeed.analysis.rounds import CONTROL
-from respeed.analysis.tables import Cell, CellKey, group_by
+from respeed.analysis.tables import Cell, group_by
 from respeed.inputs.registry import workloads
-from respeed.text import is_known, measured_time
+from respeed.text import measured_time
 
 # No program is faster than the matrix products in it, except by noise. Convolutions may be: their FLOP are counted for
 # the direct method, and libraries choose Winograd's method or FFTs, which need fewer. Controls have their own test.
@@ -45,86 +44,55 @@ TENSOR_CORES = (
 )
 
 
-def bound_seconds(flops: Number, traffic_bytes: Number, peak_gflops: Number, bandwidth_gbytes: Number) -> Number:
-    """Return the least seconds that the work takes at these rates: max(FLOP / F, bytes / B).
+def bound_seconds(cell: Cell) -> Number:
+    """Return the least seconds that a cell's work takes at the rates of its row: max(FLOP / F, bytes / B).
 
-    Parameters
-    ----------
-    flops, traffic_bytes : float, optional
-        The work, in FLOP and bytes; an unknown number counts as 0.
-    peak_gflops, bandwidth_gbytes : float, optional
-        F in GFLOP/s and B in GB/s.
-
-    Returns
-    -------
-    float or None
-        Seconds; None if a rate is not known.
+    Unknown FLOP or bytes count as 0. There is no bound if a rate is not known, if a workload of matrix products has
+    unknown FLOP, or if the bound of a step is below `LEAST_SECONDS`.
     """
-    if not (is_known(peak_gflops) and is_known(bandwidth_gbytes)):
+    has_work = cell.flops or not workloads()[cell.algorithm].products
+    if not (has_work and cell.peak_gflops and cell.bandwidth_gbytes):
         return None
-    computing = flops / (peak_gflops * 1e9) if is_known(flops) else 0.0
-    moving = traffic_bytes / (bandwidth_gbytes * 1e9) if is_known(traffic_bytes) else 0.0
-    return max(computing, moving)
-
-
-def has_bound(workload: str, flops: Number) -> bool:
-    """Return whether a workload's counts bound its time; they do not if its matrix products have unknown FLOP."""
-    return bool(flops and flops > 0) or not workloads()[workload].products
-
-
-def add_expected(cells: Sequence[Cell], clocks: Mapping[CellKey, tuple[float, str] | None]) -> list[Cell]:
-    """Return the cells with `expected_seconds` and `unexpected`.
-
-    `clocks` has the share of its highest clock at which a cell ran, with a reason, if that was low.
-    """
-    rows = group_by(cells, attrgetter("machine", "profile"))
-    peaks = {row: largest(cell.peak_gflops for cell in of_row) for row, of_row in rows.items()}
-    bandwidths = {row: largest(cell.bandwidth_gbytes for cell in of_row) for row, of_row in rows.items()}
-    expected = []
-    for cell in cells:
-        row = cell.machine, cell.profile
-        bound = bound_seconds(cell.flops, cell.traffic_bytes, peaks[row], bandwidths[row])
-        if bound and bound >= LEAST_SECONDS * cell.steps and has_bound(cell.algorithm, cell.flops):
-            cell = replace(cell, expected_seconds=bound)
-            cell = replace(cell, unexpected=explain(cell, clocks.get(cell.key)))
-        expected.append(cell)
-    return expected
+    computing = (cell.flops or 0.0) / cell.peak_gflops / 1e9
+    moving = (cell.traffic_bytes or 0.0) / cell.bandwidth_gbytes / 1e9
+    bound = max(computing, moving)
+    return bound if bound >= LEAST_SECONDS * cell.steps else None
 
 
 def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
     """Return the likeliest reason why a cell's interval is below its bound, or above three times the bound.
 
-    The reason is empty if the time is as expected, or if there is no bound or no interval. A slow cell has only a
-    reason that brings it within three times its bound. Neighbours are none: they are not in the time. Convolutions are
-    never called too fast; other cells that compute faster than a plain matrix product have no time at all.
+    `low_clock` has the share of its highest clock at which the cell ran, with a reason, if that was low. The result is
+    empty if the time is as expected, or if there is no bound or no interval. A slow cell has only a reason that brings
+    it within three times its bound. Neighbours are none: they are not in the time. Convolutions are never called too
+    fast; other cells that compute faster than a plain matrix product have no time at all.
     """
-    bound = cell.expected_seconds
-    if not (bound and cell.seconds and cell.seconds_low and cell.seconds_high):
-        return ""
-    if cell.seconds_high < bound / MAX_PEAK_SHARE and cell.algorithm not in CONVOLUTIONS:
+    time = cell.time
+    bound = cell.expected_seconds or math.nan
+    if time.is_below(bound / MAX_PEAK_SHARE) and cell.algorithm not in CONVOLUTIONS:
         moved = (cell.traffic_bytes or 0.0) / cell.steps
         if moved < CACHED_BYTES:
             return f"caches: a step moves {moved / 1e6:.3g} MB, which may stay in them"
         return "memory: it reads more than it writes, or its bytes are overcounted"
-    if cell.seconds_low <= SLOW * bound:
+    if not time.is_above(SLOW * bound):
         return ""
-    if low_clock and cell.seconds_low * low_clock[0] <= SLOW * bound:
+    if low_clock and not time.is_above(SLOW * bound / low_clock[0]):
         return low_clock[1]
-    step = bound / cell.steps
-    if step < SHORT_SECONDS and cell.seconds_low <= SLOW * (bound + cell.steps * SHORT_SECONDS):
-        return f"short steps: the work of one needs {measured_time(step, None, None).text}, less than its calls"
-    if cell.threads_ran and cell.threads and cell.seconds_low <= SLOW * bound * cell.threads / cell.threads_ran:
+    calls = cell.steps * SHORT_SECONDS
+    if bound < calls and not time.is_above(SLOW * (bound + calls)):
+        step = measured_time(bound / cell.steps, None, None)
+        return f"short steps: the work of one needs {step.text}, less than its calls"
+    if cell.threads_ran and cell.threads and not time.is_above(SLOW * bound * cell.threads / cell.threads_ran):
         return f"threads: {cell.threads_ran} of {cell.threads} ran"
     return "no record tells why"
 
 
 def say_tensor_cores(cells: Iterable[Cell]) -> str:
-    """Return a remark if a device is faster in fp64 than in fp32 in some case; else nothing."""
+    """Return a remark if a device is faster in fp64 than in fp32 in some case, by their intervals; else nothing."""
     timed = [cell for cell in cells if cell.seconds and not cell.is_cpu]
-    fastest: dict[tuple[str, str, str], float] = {}
-    for key, alike in group_by(timed, attrgetter("machine", "case", "precision")).items():
-        fastest[key] = min(cell.seconds or math.inf for cell in alike)
-    for (machine, case, precision), seconds in fastest.items():
-        if precision == "fp64" and seconds < fastest.get((machine, case, "fp32"), 0.0):
+    for in_case in group_by(timed, attrgetter("machine", "case")).values():
+        slowest_first = sorted(in_case, key=attrgetter("seconds"), reverse=True)
+        fastest = {cell.precision: cell.time for cell in slowest_first}
+        if {"fp32", "fp64"} <= fastest.keys() and fastest["fp32"].is_above(fastest["fp64"].high):
             return TENSOR_CORES
     return ""

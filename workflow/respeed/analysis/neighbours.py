@@ -59,10 +59,12 @@ class Quiet(NamedTuple):
 
         Between two probes their mean counts, and parts of a step count by their time.
         """
-        x = np.log(np.divide(block.probes, self.seconds)).clip(-LARGEST, LARGEST)
+        x = np.log(np.divide(block.probes, self.seconds))
+        x = x.clip(-LARGEST, LARGEST)
         parts = [seconds for seconds, _ in block.inside]
         rest = max(0.0, block.seconds - math.fsum(parts))
-        return float(np.average((x[1:] + x[:-1]) / 2, weights=[*parts, rest or 1.0]))
+        between = (x[1:] + x[:-1]) / 2
+        return float(np.average(between, weights=[*parts, rest or 1.0]))
 
 
 def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
@@ -73,23 +75,28 @@ def find_quiet(processes: Iterable[Sequence[float]]) -> Quiet:
     probe shorter, so that a noisy hour changes no number of a quiet one. The error is the standard error of the
     processes' mean: where they differ, the next one may be quieter still.
     """
-    modes = [np.median(times[times <= QUIET_MODE * np.quantile(times, 0.1)]) for times in map(np.array, processes)]
-    counts = range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1)
-    quiet = min(_median_of_quietest(np.array(modes[:count])) for count in counts)
-    spread = float(np.log(modes).std(ddof=1)) if len(modes) > 1 else 0.0
-    if len(modes) < KNOWN_PROCESSES:
-        spread = max(spread, ALONE_SPREAD)
-    return Quiet(quiet, spread / math.sqrt(len(modes)))
+    times = map(np.array, processes)
+    modes = np.array([_median_up_to(QUIET_MODE * np.quantile(probes, 0.1), probes) for probes in times])
+    quietest = []
+    for count in range(min(KNOWN_PROCESSES, len(modes)), len(modes) + 1):
+        first = modes[:count]
+        quietest.append(_median_up_to(NEAR * first.min(), first))
+    spread = ALONE_SPREAD if len(modes) < KNOWN_PROCESSES else 0.0
+    if len(modes) > 1:
+        spread = max(spread, float(np.log(modes).std(ddof=1)))
+    return Quiet(min(quietest), spread / math.sqrt(len(modes)))
 
 
-def _median_of_quietest(modes: np.ndarray) -> float:
-    return float(np.median(modes[modes <= NEAR * modes.min()]))
+def _median_up_to(most: float, times: np.ndarray) -> float:
+    return float(np.median(times[times <= most]))
 
 
 def quiet_on_device(rounds: Iterable[Sequence[Block]]) -> Quiet:
     """Return the 10th percentile of the probes beside one case on a device, whose clock follows its last work."""
-    probes = list(chain.from_iterable(block.probe_seconds for block in chain.from_iterable(rounds)))
-    return Quiet(float(np.quantile(probes, 0.1, method="lower")) if probes else math.inf)
+    probes: list[float] = []
+    for block in chain.from_iterable(rounds):
+        probes += block.probe_seconds
+    return Quiet(float(np.quantile(probes or [math.inf], 0.1, method="lower")))
 
 
 def slope_of(record: Record, result: Result) -> Slope:

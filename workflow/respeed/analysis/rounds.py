@@ -6,10 +6,10 @@ thresholds and not by the thresholds at the time of the record: a better judgeme
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from respeed.analysis.columns import make_frame
-from respeed.analysis.estimates import Number
+from respeed.analysis.estimates import Number, largest
 from respeed.analysis.neighbours import (
     KNOWN_PROCESSES,
     QUIET_MODE,
@@ -27,18 +27,15 @@ from respeed.analysis.neighbours import (
     quiet_on_device,
     slope_of,
 )
-from respeed.analysis.tables import CellRow, Round, group_by
+from respeed.analysis.tables import CellKey, Round, group_by
 from respeed.inputs.machines import Profile
 from respeed.model import Case, Experiment, Paper, Papers
 from respeed.protocol import REAL, REASONS, SMOKE, Block, contamination, lasting_causes, reasons_of
 from respeed.records import Record, Records, Result, Row
 from respeed.sessions import split_sessions
-from respeed.text import join_words
 
-# The columns that identify a cell in the frame of rounds.
-CELL = [*CellRow.KEY]
-# Columns of the frame that are not in rounds.csv.
-INSIDE = ["cause_counts", "profile_facts", "slowed"]
+# The columns that identify a cell in a frame.
+CELL = [*CellKey._fields]
 
 # The workload of all controls.
 CONTROL = "repeated_product"
@@ -54,10 +51,13 @@ NO_ENERGY_OF_PARTS = "some parts of a step count more often than others, and the
 NO_COUNTER = "in no block do the counters tell: set back, gone round unseen, or of one device of several"
 NOT_QUIET = "in no block was the machine quiet, and the neighbours' energy would count"
 
-# Device, CPUs, precision, threads and library: rates of matrix products are compared only if all are the same.
-Product = tuple[str, str, str, int, str]
+# Backend, device, precision, CPUs and threads decide how a row runs: rounds of different settings are never combined.
+Settings = tuple[str, str, str, str, int | str]
+# Device, precision, CPUs, threads and library: rates of matrix products are compared only if all are the same.
+Product = tuple[str, str, str, int | str, str]
 # By the key of a case, and whether a ladder of threads is asked for: the paper, table and case that show it.
-Homes = Mapping[tuple[str, bool], Sequence[tuple[Paper, Experiment, Case]]]
+Home = tuple[Paper, Experiment, Case]
+Homes = dict[tuple[str, bool], list[Home]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +83,16 @@ def read_rounds(records: Records, papers: Papers) -> pd.DataFrame:
     rows: list[JudgedRound] = []
     for of_machine in group_by(records, attrgetter("machine")).values():
         rows += _rounds_of_machine(of_machine, homes)
-    frame = make_frame(rows, "rounds")
-    frame["round"] = frame.groupby(CELL).cumcount() + 1
-    for name in INSIDE:
-        frame[name] = pd.Series([getattr(row, name) for row in rows], dtype=object)
-    return frame
-
-
-class Settings(NamedTuple):
-    """The settings of a row that decide how it runs: rounds of different settings are never combined."""
-
-    backend: str
-    device: str
-    precision: str
-    cpus: str | Sequence[int] | None
-    threads: int | str
+    frame = make_frame(rows, JudgedRound)
+    return frame.assign(round=frame.groupby(CELL).cumcount() + 1)
 
 
 def settings_of(row: Profile | Row, threads: int | str) -> Settings:
     """Return the settings of a profile, or of a row as it ran, on so many threads."""
-    return Settings(row.backend, row.device, row.precision, row.cpus or None, threads)
+    return row.backend, row.device, row.precision, str(row.cpus or None), threads
 
 
-def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
+def every_case(papers: Papers) -> Iterator[Home]:
     """Yield each case of every table of the papers, with its paper and its table."""
     for paper in papers.values():
         for experiment in paper.experiments.values():
@@ -116,27 +103,27 @@ def every_case(papers: Papers) -> Iterator[tuple[Paper, Experiment, Case]]:
 def _rounds_of_machine(records: Records, homes: Homes) -> Iterator[JudgedRound]:
     """Yield the rounds of one machine in order of time, each with the ceilings of its row."""
     sessions = split_sessions(records)
-    products = group_by(chain(*sessions), _product_of)
+    in_order = [*chain(*sessions)]
+    products = group_by(in_order, _product_of)
     ceilings = {product: _ceilings(ran) for product, ran in products.items()}
-    latest = _latest(chain(*sessions))
-    for number, (before, session) in enumerate(pairwise([[], *sessions])):
-        conditions = Conditions(session, before)
+    latest = _latest(in_order)
+    for number, session in enumerate(sessions):
+        conditions = Conditions(sessions, number)
         for record in session:
             peak, bandwidth = ceilings[_product_of(record)]
             for file, result in record.places().items():
                 shown_in = homes.get((result.key, record.start.profile.ladder))
                 if shown_in and _counts(record, result, latest[record.profile, result.key]):
                     judged = conditions.judge(record, result)
-                    judged = replace(judged, session=number, record=file, peak_gflops=peak, bandwidth_gbytes=bandwidth)
+                    judged = replace(judged, record=file, peak_gflops=peak, bandwidth_gbytes=bandwidth)
                     for paper, table, case in shown_in:
                         yield replace(judged, paper=paper.name, experiment=table.name, case=case.name)
 
 
 def _product_of(record: Record) -> Product:
     """Return what the time of a matrix product of a given size depends on."""
-    start = record.start
-    profile = start.profile
-    return profile.device, str(profile.cpus), profile.precision, start.threads, record.library
+    settings = settings_of(record.start.profile, record.start.threads)
+    return *settings[1:], record.library
 
 
 def _ceilings(records: Records) -> tuple[Number, Number]:
@@ -145,8 +132,8 @@ def _ceilings(records: Records) -> tuple[Number, Number]:
     A ceiling is a bound, and so the highest rate of any sample in any session: of the product and the copy that every
     process times at its start, and of the cases that are bare products.
     """
-    products = [0.0]
-    copies = [0.0]
+    products = []
+    copies = []
     for record in records:
         products.append(record.start.ceilings.get("flops_per_second", 0.0))
         copies.append(record.start.ceilings.get("bytes_per_second", 0.0))
@@ -154,25 +141,28 @@ def _ceilings(records: Records) -> tuple[Number, Number]:
             if result.workload in BARE_PRODUCTS and result.flops:
                 steps = (min(block.sample_seconds) / block.sample_steps for block in result.blocks)
                 products += [result.flops / seconds for seconds in steps]
-    return max(products) / 1e9 or None, max(copies) / 1e9 or None
+    peak = max(products) / 1e9
+    bandwidth = max(copies) / 1e9
+    return peak or None, bandwidth or None
 
 
 class Conditions:
-    """The conditions under which a session was measured: its quiet probes, and what always slows the machine.
+    """The conditions of a session, of the `sessions` of a machine: its quiet probes, and what always slows the machine.
 
-    `session` has the machine's records of the session, in the order of time; if those with the same probe are few,
-    those of the session `before` tell as well. A laptop is fastest in a session's first minute, and does not come back
-    to that clock: processes that began so early tell only if no others do.
+    If the processes with the same probe are few, those of the session before tell as well. A laptop is fastest in a
+    session's first minute, and does not come back to that clock: processes that began so early tell only if no others
+    do.
     """
 
-    def __init__(self, session: Sequence[Record], before: Sequence[Record] = ()) -> None:
-        self._session = session
-        self._before = before
+    def __init__(self, sessions: Sequence[Sequence[Record]], number: int) -> None:
+        self._session = sessions[number]
+        self._before = sessions[number - 1] if number else ()
+        self._number = number
         self._quiet: dict[Product, Quiet] = {}
-        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = {}
-        for record in session:
+        self._of_case: dict[tuple[str, str], list[tuple[Block, ...]]] = defaultdict(list)
+        for record in self._session:
             for result in record.results:
-                self._of_case.setdefault((record.profile, result.key), []).append(result.blocks)
+                self._of_case[record.profile, result.key].append(result.blocks)
 
     def quiet(self, record: Record) -> Quiet:
         """Return the quiet probe of a process on a CPU, which has timed probes."""
@@ -187,22 +177,23 @@ class Conditions:
     def judge(self, record: Record, result: Result) -> JudgedRound:
         """Judge the blocks of a result, and return its round, which is of no table yet and has no ceilings."""
         start = record.start
-        is_cpu = start.profile.is_cpu
+        profile = start.profile
         rounds = self._of_case[record.profile, result.key]
-        quiet = self.quiet(record) if is_cpu and record.probes else quiet_on_device(rounds)
-        lasting = lasting_causes(rounds, REAL)
+        quiet = self.quiet(record) if profile.is_cpu and record.probes else quiet_on_device(rounds)
         slope = slope_of(record, result)
         blocks = result.blocks if result.status == "measured" else ()
-        limit = math.inf if is_cpu else quiet.seconds
+        limit = math.inf if profile.is_cpu else quiet.seconds
         protocol = SMOKE if start.smoke else REAL
+        lasting = lasting_causes(rounds, REAL)
         disturbed = [contamination(block, start.threads, protocol, lasting, limit) for block in blocks]
         clean = [block for block, by in zip(blocks, disturbed, strict=True) if not by]
         causes = Counter(chain(*disturbed))
-        times = step_times(clean, result.parts, quiet, slope) if clean else Times()
+        times = Times()
         energy = Joules()
         if clean:
-            energy = step_energy(clean, result.parts, start.energy.get("reason"), quiet if slope.b else None)
-        errors = [error for error in result.errors.values() if error is not None]
+            times = step_times(clean, result.parts, quiet, slope)
+            beside = quiet if slope.b else None
+            energy = step_energy(clean, result.parts, start.energy.get("reason"), beside)
         return JudgedRound(
             record.machine,
             paper="",
@@ -211,29 +202,29 @@ class Conditions:
             algorithm=result.workload,
             profile=record.profile,
             round=0,
-            session=0,
+            session=self._number,
             started=start.started,
-            precision=start.profile.precision,
-            is_cpu=is_cpu,
+            precision=profile.precision,
+            is_cpu=profile.is_cpu,
             commit=start.commit,
             wall_seconds=result.wall_seconds,
             library=record.library,
             threads=start.threads,
-            threads_ran=max((block.threads_ran or 0 for block in blocks), default=0) or None,
+            threads_ran=largest(block.threads_ran for block in blocks) or None,
             status=result.status,
             reason=result.reason or "",
             blocks=len(blocks),
             discarded=len(blocks) - len(clean),
             causes=count_causes(causes),
             settled=bool(result.warmup and result.warmup.settled),
-            error=max(errors, default=None),
+            error=largest(result.errors.values()),
             flops=result.flops or None,
             traffic_bytes=result.traffic_bytes or None,
             peak_gflops=None,
             bandwidth_gbytes=None,
             record="",
             cause_counts=causes,
-            profile_facts=start.profile,
+            profile_facts=profile,
             slowed=low_clock(clean),
             **times._asdict(),
             **energy._asdict(),
@@ -250,22 +241,24 @@ def _telling(session: Sequence[Record], product: Product) -> list[Record]:
 class _Way(NamedTuple):
     """A way to measure a case.
 
-    `card` names the accelerator that ran, and its multiprocessors; `program` is the checksum of an outside program, or
-    empty; `source` is the checksum of the case's source.
+    `equipment` names the library, and the accelerator with its multiprocessors; `source` is the checksum of the case's
+    source.
     """
 
     settings: Settings
-    card: str
-    program: str
-    library: str
+    equipment: str
     source: str
+
+    def completed(self, earlier: "_Way") -> "_Way":
+        """Return the way with the equipment of an earlier one, if its process ended before it could tell."""
+        return self._replace(equipment=self.equipment or earlier.equipment)
 
 
 def _way_of(record: Record, result: Result) -> _Way:
     start = record.start
-    card = f"{start.backend.accelerator} {start.backend.multiprocessors}" if start.backend else ""
-    program = result.source if "program" in result.parameters else ""
-    return _Way(settings_of(start.profile, start.threads), card, program, record.library, result.source)
+    backend = start.backend
+    equipment = f"{record.library} on {backend.accelerator} {backend.multiprocessors}" if backend else ""
+    return _Way(settings_of(start.profile, start.threads), equipment, result.source)
 
 
 def _latest(records: Records) -> dict[tuple[str, str], _Way]:
@@ -274,9 +267,8 @@ def _latest(records: Records) -> dict[tuple[str, str], _Way]:
     for record in records:
         for result in record.results:
             way = _way_of(record, result)
-            before = latest.get((record.profile, result.key), way)
-            latest_known = way._replace(library=way.library or before.library, card=way.card or before.card)
-            latest[record.profile, result.key] = latest_known
+            cell = record.profile, result.key
+            latest[cell] = way.completed(latest.get(cell, way))
     return latest
 
 
@@ -284,13 +276,12 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     """Return whether a result was measured in the latest way.
 
     On another card, or with another version of the library, rounds have another distribution and belong to another
-    measurement. A process that ended before its first case has no card and no version, and counts as a missing round. A
-    result that is not measured, such as a failed or wrong result, counts only if its workload's source is the same as
-    in the last result.
+    measurement. A process that ended before its first case has no card and no version, and counts as a missing round.
+    The source must be the same as in the last result if it is an outside program's, or if there is no time: a workload
+    that was wrong or failed may have been mended.
     """
-    way = _way_of(record, result)
-    way = way._replace(card=way.card or latest.card, library=way.library or latest.library)
-    if result.status == "measured":
+    way = _way_of(record, result).completed(latest)
+    if result.status == "measured" and "program" not in result.parameters:
         way = way._replace(source=latest.source)
     return way == latest
 
@@ -298,19 +289,22 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
 def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     """Return at which share of its highest clock a device ran, and that in words; None if it is `LOW_CLOCK` or more."""
     readings = [block.device[-1] for block in blocks if block.device]
-    readings = [reading for reading in readings if reading.keys() >= {"sm_mhz", "highest_sm_mhz"}]
-    if not readings:
-        return None
-    share = statistics.median(reading["sm_mhz"] / reading["highest_sm_mhz"] for reading in readings)
+    clocked = [reading for reading in readings if reading.keys() >= {"sm_mhz", "highest_sm_mhz"}]
+    shares = [reading["sm_mhz"] / reading["highest_sm_mhz"] for reading in clocked]
+    share = statistics.median(shares or [1.0])
     if share >= LOW_CLOCK:
         return None
-    reasons = [name for bits, name in REASONS.items() if any(reasons_of(reading) & bits for reading in readings)]
-    return share, ", ".join(filter(None, [f"clock: {share:.0%} of its highest", join_words(reasons)]))
+    bits = 0
+    for reading in clocked:
+        bits |= reasons_of(reading)
+    reasons = [name for reason, name in REASONS.items() if bits & reason]
+    return share, ", ".join([f"clock: {share:.0%} of its highest", *reasons])
 
 
-def count_causes(causes: Mapping[str, int]) -> str:
+def count_causes(causes: Counter[str]) -> str:
     """List why blocks were discarded, most frequent cause first, such as "page faults in 3, clocks throttled in 1"."""
-    return ", ".join(f"{cause} in {count}" for cause, count in Counter(causes).most_common())
+    texts = [f"{cause} in {count}" for cause, count in causes.most_common()]
+    return ", ".join(texts)
 
 
 class Times(NamedTuple):
@@ -341,21 +335,25 @@ def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quie
 
     If a step is timed in parts, t is their sum, and `weights` are how often each part counts in a step.
     """
-    x = np.array([quiet.slowness(block) if slope.b else 0.0 for block in clean])
+    x = np.zeros(len(clean))
+    if slope.b:
+        x = np.array([quiet.slowness(block) for block in clean])
     measured = np.array([_mean_step(block, weights) for block in clean])
+    slowness = float(x.mean())
     return Times(
         step_seconds=float(np.median(measured * np.exp(-slope.b * x))),
         step_seconds_measured=float(measured.mean()),
-        slowness=float(np.exp(x.mean())),
-        slope_error=slope.error * float(x.mean()),
+        slowness=math.exp(slowness),
+        slope_error=slope.error * slowness,
         quiet_error=slope.b * quiet.error,
     )
 
 
 def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
+    if not weights:
+        return block.seconds / block.steps
     parts = zip(weights.values(), block.part_seconds, strict=True)
-    seconds = math.fsum(weight * math.fsum(times) for weight, times in parts) if weights else block.seconds
-    return seconds / block.steps
+    return math.fsum(weight * math.fsum(times) for weight, times in parts) / block.steps
 
 
 def step_energy(
@@ -370,18 +368,16 @@ def step_energy(
         return Joules(energy_reason=why_not)
     if any(weight != 1 for weight in weights.values()):
         return Joules(energy_reason=NO_ENERGY_OF_PARTS)
-    metered = [block for block in clean if block.joules]
-    if not metered:
+    counted = [block for block in clean if block.joules]
+    if not counted:
         return Joules(energy_reason=NO_COUNTER)
-    if quiet:
-        metered = [block for block in metered if quiet.slowness(block) <= math.log(QUIET_MODE)]
+    most = math.log(QUIET_MODE)
+    metered = [block for block in counted if not quiet or quiet.slowness(block) <= most]
     if not metered:
         return Joules(energy_reason=NOT_QUIET)
-    joules = math.fsum(chain.from_iterable(block.joules.values() for block in metered))
+    joules = math.fsum(math.fsum(block.joules.values()) for block in metered)
     if not joules:
         return Joules(energy_reason="the counters stood still")
-    return Joules(
-        joules=joules / sum(block.steps for block in metered),
-        watts=joules / math.fsum(block.seconds for block in metered),
-        energy_of=" + ".join(metered[0].joules),
-    )
+    steps = sum(block.steps for block in metered)
+    seconds = math.fsum(block.seconds for block in metered)
+    return Joules(joules / steps, joules / seconds, " + ".join(metered[0].joules))

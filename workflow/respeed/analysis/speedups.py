@@ -9,15 +9,16 @@
 """
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, by_session, doubt_of, published_beside, rows_beside
+from respeed.analysis.cells import by_session, doubt_of, published_beside, rows_beside, show_time
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import (
     CELL_LEVEL,
@@ -28,33 +29,23 @@ from respeed.analysis.estimates import (
     Estimate,
     Number,
     Sessions,
-    add_sessions,
     estimate_ratio,
     estimate_sum,
+    half_between,
     half_of,
-    largest,
-    level_among,
+    level_of_each,
+    number_of,
     verdict_of,
     what_is_missing,
-    widen,
 )
 from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
 from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
 
-# The columns of a case, in tables of cells.
-CASE = ["paper", "experiment", "case"]
+AnyRatio = TypeVar("AnyRatio", Speedup, Rank)
+
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
-# Columns of a cell that a total has empty, unless all its parts have a time; and those that it adds up.
-NOT_OF_TOTALS = (
-    "seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "slowness", "amount", "threads_ran",
-    "joules_low", "joules_high", "watts",
-)  # fmt: skip
-ADDED_UP = ("seconds_measured", "flops", "traffic_bytes", "expected_seconds", "joules")
-
-# A cell as its rounds judge it, with the seconds of a step, or as a table shows it, with the seconds of its work.
-Timed = TypeVar("Timed", JudgedCell, Cell)
 
 
 class Samples:
@@ -65,65 +56,56 @@ class Samples:
 
     def __init__(self, rounds: pd.DataFrame) -> None:
         timed = rounds[rounds["step_seconds"].notna()]
-        self._timed: dict[CellKey, list[Round]] = group_by(rows_of(timed, Round), attrgetter("key"))
+        self._timed = group_by(rows_of(timed, Round), lambda row: row.key)
         self._parts: dict[CellKey, list[Cell]] = {}
 
     def by_session(self, cell: CellRow) -> Sessions:
         """Return the seconds of a step in each round of the cell, by session; speedups are made from them."""
         return by_session(self._timed[cell.key])
 
-    def doubt(self, cell: CellRow) -> Doubt:
+    def doubt(self, cell: Cell) -> Doubt:
         """Return the errors of a cell that its rounds do not show; of a total, its parts' mean, weighted by seconds."""
-        parts = self._parts.get(cell.key)
-        if not parts:
-            return doubt_of(self._timed[cell.key])
-        doubts = [self.doubt(part) for part in parts]
-        weights = [part.seconds or 0.0 for part in parts]
-        slope = np.average([doubt.slope for doubt in doubts], weights=weights)
-        quiet = np.average([doubt.quiet for doubt in doubts], weights=weights)
-        return doubts[0]._replace(slope=float(slope), quiet=float(quiet))
+        parts = self._parts.get(cell.key, [cell])
+        doubts = [doubt_of(self._timed[part.key]) for part in parts]
+        weights = [part.seconds or math.nan for part in parts]
+        errors = [doubt[:2] for doubt in doubts]
+        slope, quiet = np.average(errors, axis=0, weights=weights)
+        return doubts[0]._replace(slope=slope, quiet=quiet)
 
-    def keys_of(self, cell: CellRow) -> list[CellKey]:
+    def keys_of(self, cell: Cell) -> list[CellKey]:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
-        return [part.key for part in self._parts.get(cell.key, ())] or [cell.key]
+        return [part.key for part in self._parts.get(cell.key, [cell])]
 
     def ratio(
-        self, base: CellRow, cell: CellRow, confidence: float = RATIO_LEVEL, *, is_one_machine: bool | None = None
+        self, base: Cell, cell: Cell, confidence: float = RATIO_LEVEL, *, is_one_machine: bool = True
     ) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
-        Two machines never have the same sessions: by default, the cells' names tell whether the machine is one. The
-        ratio of two totals is the ratio of their sums.
+        Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
         """
         doubt = self.doubt(cell)
         base_doubt = self.doubt(base)
         spreads = base_doubt.between, doubt.between
-        if cell.key in self._parts:
-            over = self._parts[base.key]
-            parts = self._parts[cell.key]
+        over = self._parts.get(base.key, [base])
+        parts = self._parts.get(cell.key, [cell])
+        sessions = self._longest(over), self._longest(parts)
+        if len(parts) == 1:
+            ratio, together = estimate_ratio(*sessions, confidence, one_machine=is_one_machine, spreads=spreads)
+        else:
             ratio = estimate_sum(self._by_case(over), self._by_case(parts), confidence)
-            sessions = self._longest(over), self._longest(parts)
             together = not sessions[0].keys().isdisjoint(sessions[1])
             if not together:
-                ratio = add_sessions(ratio, sessions, confidence, spreads)
-        else:
-            ratio, together = estimate_ratio(
-                self.by_session(base),
-                self.by_session(cell),
-                confidence,
-                one_machine=base.machine == cell.machine if is_one_machine is None else is_one_machine,
-                spreads=spreads,
-            )
-        widened = widen(ratio, base_doubt.over(doubt), confidence)
-        return replace(widened, shared=half_of(base_doubt.shared(doubt), confidence)), together
+                ratio = ratio.widened(half_between(sessions, confidence, spreads))
+        ratio = ratio.widened(half_of(base_doubt.over(doubt), confidence))
+        return replace(ratio, shared=half_of(base_doubt.shared(doubt), confidence)), together
 
-    def total(self, total: CellKey, parts: list[Cell]) -> Estimate:
+    def total(self, total: Cell, parts: list[Cell]) -> Estimate:
         """Estimate the seconds of several cells of a row together, and remember the cells as the parts of `total`."""
-        self._parts[total] = parts
-        doubt = self.doubt(replace(parts[0], case=total.case))
-        in_session = estimate_sum(self._by_case(parts))
-        seconds = add_sessions(in_session, [self._longest(parts)], CELL_LEVEL, [doubt.between])
-        return widen(seconds, doubt.error, CELL_LEVEL)
+        self._parts[total.key] = parts
+        doubt = self.doubt(total)
+        between = half_between([self._longest(parts)], CELL_LEVEL, [doubt.between])
+        seconds = estimate_sum(self._by_case(parts))
+        return seconds.widened(between).widened(half_of(doubt.error, CELL_LEVEL))
 
     def _longest(self, cells: Iterable[Cell]) -> Sessions:
         """Return the rounds of the cell that was measured in the most sessions."""
@@ -134,16 +116,18 @@ class Samples:
 
         Round numbers do not tell which rounds are of one process, as a process may lack one of the cells.
         """
-        seconds = {}
+        seconds: dict[str, dict[str, float]] = defaultdict(dict)
         for cell in cells:
-            timed = self._timed[cell.key]
-            seconds[cell.case] = {row.started: cell.steps * (row.step_seconds or math.nan) for row in timed}
+            for row in self._timed[cell.key]:
+                seconds[cell.case][row.started] = cell.steps * (row.step_seconds or math.nan)
         return seconds
 
 
 def times_the_work(base: Cell, cell: Cell) -> float:
     """Return the cell's work per step divided by the base's, as the table's unit counts work; 1 if not counted."""
-    return (cell.amount / cell.steps) / (base.amount / base.steps) if base.amount and cell.amount else 1.0
+    if not (base.amount and cell.amount):
+        return 1.0
+    return (cell.amount / cell.steps) / (base.amount / base.steps)
 
 
 def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell]:
@@ -151,165 +135,118 @@ def add_totals(cells: list[Cell], samples: Samples, papers: Papers) -> list[Cell
 
     If a case has no time, the total has no time; `reason` names such a case, or has the reason that all cases share.
     """
-    added_up = [cell for cell in cells if papers[cell.paper].experiments[cell.experiment].total]
-    rows = group_by(added_up, attrgetter("paper", "experiment", "machine", "profile"))
-    return cells + [_add_up(parts, samples, papers[parts[0].paper]) for parts in rows.values()]
+    rows = group_by(cells, attrgetter("paper", "experiment", "machine", "profile"))
+    totals = []
+    for (paper, experiment, *_), parts in rows.items():
+        if papers[paper].experiments[experiment].total:
+            totals.append(_add_up(parts, samples, papers[paper]))
+    return cells + totals
 
 
 def _add_up(parts: list[Cell], samples: Samples, paper: Paper) -> Cell:
     """Return the total of the cells of one row in a table, as a cell."""
     first = parts[0]
     experiment = paper.experiments[first.experiment]
-    name = experiment.total_case
-    published_row, published_seconds = published_beside(
-        paper, experiment.name, name, first.architecture, first.algorithm
-    )
-    nothing: dict[str, Any] = dict.fromkeys(NOT_OF_TOTALS)
-    sums: dict[str, Any] = {column: _add(getattr(part, column) for part in parts) for column in ADDED_UP}
+    key = first.key._replace(case=experiment.total_case)
+    published_row, published_seconds = published_beside(paper, key, first.architecture)
+    absent = {case.name for case in experiment.cases} - {part.case for part in parts}
+    missing = [part for part in parts if not part.seconds]
+    summed = [] if absent else parts
     total = replace(
         first,
-        **nothing,
-        **sums,
-        case=name,
-        rounds=min(part.rounds for part in parts),
-        discarded=sum(part.discarded for part in parts),
-        error=largest(part.error for part in parts),
-        published_row=published_row,
-        published_seconds=published_seconds,
-        sessions=max(part.sessions for part in parts),
+        case=key.case,
         work=experiment.total or "",
         steps=1.0,
+        published_row=published_row,
+        published_seconds=published_seconds,
+        rounds=min(part.rounds for part in parts),
+        sessions=max(part.sessions for part in parts),
+        seconds=None,
+        seconds_low=None,
+        seconds_high=None,
+        seconds_measured=_sum(part.seconds_measured for part in summed),
+        slowness=None,
+        flops=_sum(part.flops for part in summed),
+        traffic_bytes=_sum(part.traffic_bytes for part in summed),
+        amount=None,
+        gflops=None,
+        peak_share=None,
+        expected_seconds=_sum(part.expected_seconds for part in summed),
         unexpected="",
-        energy_of="",
-        energy_reason="",
+        threads_ran=None,
     )
-    absent = set(experiment.case_names()) - {name, *(part.case for part in parts)}
     if absent:
-        unknown: dict[str, Any] = dict.fromkeys(ADDED_UP)
-        return replace(total, **unknown, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
-    missing = [part for part in parts if not part.seconds]
+        return replace(total, status="cannot-run", reason=f"{min(absent)}: cannot run on this row")
     if missing:
-        is_shared = len(missing) == len(parts) and len({part.reason for part in missing}) == 1
-        reason = missing[0].reason if is_shared else f"{missing[0].case}: {missing[0].reason}"
-        return replace(total, status=missing[0].status, reason=reason)
-    seconds = samples.total(total.key, parts)
-    unsettled = what_is_missing(seconds, total.rounds)
-    gflops = total.flops / seconds.value / 1e9 if total.flops else None
-    return replace(
-        total,
-        seconds=seconds.value,
-        seconds_low=seconds.low,
-        seconds_high=seconds.high,
-        status="wide" if unsettled else "settled",
-        reason=unsettled,
-        gflops=gflops,
-        peak_share=gflops / total.peak_gflops if gflops and total.peak_gflops else None,
-    )
+        without = missing[0]
+        is_shared = missing == parts and len({part.reason for part in parts}) == 1
+        reason = without.reason if is_shared else f"{without.case}: {without.reason}"
+        return replace(total, status=without.status, reason=reason)
+    seconds = samples.total(total, parts)
+    return show_time(total, seconds, what_is_missing(seconds, total.rounds))
 
 
-def _add(numbers: Iterable[Number]) -> Number:
-    """Return the sum of the numbers; None if one is not known."""
-    summands = []
-    for number in numbers:
-        if number is None:
-            return None
-        summands.append(number)
-    return math.fsum(summands)
+def _sum(numbers: Iterable[Number]) -> Number:
+    """Return the sum of the numbers; None if one is not known, or without numbers."""
+    total = math.fsum(number or math.nan for number in numbers)
+    return number_of(total) or None
 
 
-@dataclass(frozen=True)
-class Compared(Generic[Timed]):
-    """A cell beside its base, the fastest of the cells that it is compared with; None if there is none.
-
-    `ratio` is the seconds of the base divided by the seconds of the cell, with an interval at `confidence`; None if one
-    of the two has no seconds. `verdict` is "base", the verdict on the ratio, or "none" without a ratio. `together`
-    tells whether the ratio is from rounds of the same sessions.
-    """
-
-    cell: Timed
-    base: Timed | None = None
-    ratio: Estimate | None = None
-    confidence: float = RATIO_LEVEL
-    verdict: str = "none"
-    reason: str = ""
-    together: bool = True
-
-
-def compare_to_best(
-    cells: Sequence[Timed],
-    samples: Samples,
-    group_of: Callable[[Timed], Hashable],
-    may_be_base: Callable[[Timed], bool],
-) -> list[Compared[Timed]]:
-    """Compare every cell with its base: of the cells of the same group, the fastest that `may_be_base`.
-
-    Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
-    each rival is falsely called slower with a probability of at most 5 %.
-    """
-    groups = group_by([cell for cell in cells if cell.seconds and may_be_base(cell)], group_of)
-    compared = []
-    for cell in cells:
-        candidates = groups.get(group_of(cell))
-        if not (cell.seconds and candidates):
-            compared.append(Compared(cell))
-            continue
-        base = min(candidates, key=_seconds)
-        rivals = [rival for rival in candidates if _seconds(rival) <= RIVAL * _seconds(base)]
-        level = level_among(len(rivals)) if cell in rivals else RATIO_LEVEL
-        if base is cell:
-            compared.append(Compared(cell, base, Estimate(1.0), level, "base"))
-        else:
-            ratio, together = samples.ratio(base, cell, level)
-            compared.append(Compared(cell, base, ratio, level, *verdict_of(ratio), together))
-    return compared
-
-
-def _seconds(cell: JudgedCell | Cell) -> float:
-    return cell.seconds or math.nan
-
-
-def compare_to_fastest_cpu(cells: Sequence[Timed], samples: Samples, papers: Papers) -> list[Compared[Timed]]:
-    """Compare each cell with the fastest CPU row of its machine and case in the table's precision.
-
-    The precision is fp32 if the table has none.
-    """
-
-    def may_be_base(cell: Timed) -> bool:
-        precision = papers[cell.paper].experiments[cell.experiment].precision
-        return cell.is_cpu and cell.precision == (precision or FULL_PRECISION)
-
-    return compare_to_best(cells, samples, lambda cell: (cell.machine, *case_of(cell)), may_be_base)
-
-
-def case_of(cell: CellRow) -> tuple[str, str, str]:
-    """Return the names of a cell's paper, table and case."""
-    return cell.paper, cell.experiment, cell.case
+# The paper, table and case of a row.
+case_of = attrgetter("paper", "experiment", "case")
 
 
 def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> list[Speedup]:
-    """Make a speedup for every cell. A row in another precision than the table's (by default fp32) is never a base."""
-    return [_speedup(compared, papers) for compared in compare_to_fastest_cpu(cells, samples, papers)]
+    """Make a speedup for every cell, over the fastest CPU row of its machine and case in the table's precision.
+
+    The precision is fp32 if the table has none: a row in another precision is never a base.
+    """
+    case_on_machine = attrgetter("machine", "paper", "experiment", "case")
+    bases: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
+        if cell.seconds and cell.is_cpu and cell.precision == precision:
+            bases[case_on_machine(cell)].append(cell)
+    speedups = []
+    for cell in cells:
+        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples, Speedup)
+        published = _published_beside(cell, papers[cell.paper])
+        speedups.append(replace(speedup, published=published))
+    return speedups
 
 
-def _speedup(compared: Compared[Cell], papers: Papers) -> Speedup:
-    cell = compared.cell
-    ratio = compared.ratio or Estimate(math.nan)
-    reason = compared.reason
-    if compared.verdict == "none":
-        reason = NO_BASE if cell.seconds else cell.reason
-    elif not compared.together:
-        reason = "; ".join(filter(None, [reason, OTHER_SESSION]))
-    return Speedup(
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, row_type: type[AnyRatio]) -> AnyRatio:
+    """Return a row with the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+
+    Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
+    each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
+    by luck. Each other rival does so with a probability of at most (1 - confidence) / 2, and any rival with at most
+    their sum (Bonferroni's inequality).
+    """
+    if not (cell.seconds and candidates):
+        return row_type(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+    base = min(candidates, key=attrgetter("seconds"))
+    limit = RIVAL * base.time.value
+    rivals = [rival for rival in candidates if rival.time.value <= limit]
+    level = level_of_each((len(rivals) - 1) / 2) if cell in rivals else RATIO_LEVEL
+    ratio = Estimate(1.0)
+    verdict = "base"
+    reasons = []
+    if base is not cell:
+        is_same = base.machine == cell.machine
+        ratio, together = samples.ratio(base, cell, level, is_one_machine=is_same)
+        verdict, reason = verdict_of(ratio)
+        reasons = [reason, OTHER_SESSION if is_same and not together else ""]
+    return row_type(
         *cell.key,
-        base_algorithm=compared.base.algorithm if compared.base else "",
-        base_profile=compared.base.profile if compared.base else "",
-        speedup=ratio.value if compared.ratio else None,
+        verdict=verdict,
+        reason="; ".join(filter(None, reasons)),
+        base_algorithm=base.algorithm,
+        base_profile=base.profile,
+        speedup=ratio.value,
         speedup_low=ratio.low,
         speedup_high=ratio.high,
-        published=_published_beside(cell, papers[cell.paper]),
-        verdict=compared.verdict,
-        reason=reason,
-        confidence=compared.confidence if compared.ratio else None,
+        confidence=level,
     )
 
 
@@ -322,7 +259,9 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     over = over or paper.cpu_rows
     printed = paper.printed_speedup(experiment, case, row)
     from_numbers = paper.speedup(experiment, case, row, over)
-    return from_numbers or (printed.value if printed and set(paper.cpu_rows) <= set(over) else None)
+    if from_numbers is None and printed and set(paper.cpu_rows) <= set(over):
+        return printed.value
+    return from_numbers
 
 
 def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
@@ -347,8 +286,7 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
 
     If the paper prints only speedups, the first one counts.
     """
-    beside = rows_beside(paper, cell.experiment, cell.architecture, cell.algorithm)
-    names = [cell.published_row] if cell.published_row else [row.name for row in beside]
+    names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
     return next(filter(None, speedups), None)
 
@@ -360,29 +298,10 @@ def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
     interval includes 1 shares the first place.
     """
     timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
-    fastest: list[Cell] = []
+    ranks: list[Rank] = []
     for in_case in group_by(timed, case_of).values():
         machines = group_by(in_case, attrgetter("machine"))
-        if len(machines) > 1:
-            fastest += [min(machines[name], key=_seconds) for name in sorted(machines)]
-    return [_rank(compared) for compared in compare_to_best(fastest, samples, case_of, lambda _: True)]
-
-
-def _rank(compared: Compared[Cell]) -> Rank:
-    cell = compared.cell
-    base = compared.base or cell
-    ratio = compared.ratio or Estimate(1.0)
-    return Rank(
-        cell.machine,
-        *case_of(cell),
-        base_machine=base.machine,
-        algorithm=cell.algorithm,
-        profile=cell.profile,
-        base_algorithm=base.algorithm,
-        base_profile=base.profile,
-        speedup=ratio.value,
-        speedup_low=ratio.low,
-        speedup_high=ratio.high,
-        verdict=compared.verdict,
-        reason=compared.reason,
-    )
+        fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
+        if len(fastest) > 1:
+            ranks += [_compare_to_best(cell, fastest, samples, Rank) for cell in fastest]
+    return ranks

@@ -5,20 +5,20 @@ The text below a field says what the column has, its unit, and when it is empty.
     WRITE_KNOWN=1 ./run pytest tests/docs/test_tables.py
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal, NamedTuple, TypeVar, get_origin, get_type_hints
+from typing import Literal, NamedTuple, TypeVar, get_type_hints
 
 from respeed.analysis.estimates import Estimate, Number
-from respeed.model import Names
 
-# What became of a cell.
+# What became of a cell, and of a round.
 Status = Literal["settled", "wide", "contaminated", "failed", "due", "cannot-run"]
+RoundStatus = Literal["measured", "wrong", "failed", "not-run"]
 # The dtype of a column by the type of its field. A missing number is NaN, a missing text "", a missing count NA.
-DTYPES = {
-    str: "str", float: "float64", Number: "float64", int: "int64", int | None: "Int64", bool: "bool",
+DTYPES: dict[object, str] = {
+    str: "str", Status: "str", RoundStatus: "str", float: "float64", Number: "float64", int: "int64",
+    int | None: "Int64", bool: "bool",
 }  # fmt: skip
 
 
@@ -36,9 +36,6 @@ class CellKey(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MachineRow:
     """A row about a machine."""
-
-    # The columns that identify a row.
-    KEY: ClassVar[Names] = ()
 
     machine: str
     """The machine's name."""
@@ -66,8 +63,6 @@ class CaseRow(PaperRow):
 class CellRow(CaseRow):
     """A row about one cell."""
 
-    KEY: ClassVar[Names] = ("machine", "paper", "experiment", "case", "algorithm", "profile")
-
     algorithm: str
     """The workload that ran; where a table has several programs for a case, one of them."""
     profile: str
@@ -81,9 +76,10 @@ class CellRow(CaseRow):
 
 @dataclass(frozen=True, slots=True)
 class Round(CellRow):
-    """One case in one round, as one fresh process measured it. A case that several tables show has a row for each."""
+    """One case in one round, as one fresh process measured it. A case that several tables show has a row for each.
 
-    KEY: ClassVar = ("machine", "paper", "experiment", "case", "algorithm", "profile", "round")
+    Key: machine, paper, experiment, case, algorithm, profile, round.
+    """
 
     round: int
     """Number of the round, from 1, in the order of time."""
@@ -106,7 +102,7 @@ class Round(CellRow):
     """Number of threads asked for."""
     threads_ran: int | None
     """The most threads that ran in a block. Empty if there is no block, or they were not seen."""
-    status: Literal["measured", "wrong", "failed", "not-run"]
+    status: RoundStatus
     """`measured`, `wrong`, `failed` or `not-run`."""
     reason: str
     """Why it was not measured. Empty if it was measured."""
@@ -156,7 +152,10 @@ class Round(CellRow):
 
 @dataclass(frozen=True, slots=True)
 class Cell(CellRow):
-    """A cell: one case by one program on one profile of a machine, measured or not."""
+    """A cell: one case by one program on one profile of a machine, measured or not.
+
+    Key: machine, paper, experiment, case, algorithm, profile.
+    """
 
     architecture: str
     """`single-cpu`, `multi-cpu`, `gpu` or `tpu`."""
@@ -164,123 +163,134 @@ class Cell(CellRow):
     """The software that multiplies, by its name in tables."""
     precision: str
     """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
-    seconds: Number
-    """Time of `work` at the quiet probe, the trimmed mean of logarithms over rounds, in s. Empty if no time may be
-    shown: see `status` and `reason`."""
-    seconds_low: Number
-    """Lower end of the 95 % interval of `seconds`; if `sessions` is 2 or more, it holds for the long run, or else for
-    the session, in s. Empty if there are too few clean rounds."""
-    seconds_high: Number
-    """Upper end of the 95 % interval of `seconds`, likewise, in s. Empty if there are too few clean rounds."""
-    rounds: int
-    """Number of rounds with a clean block."""
-    discarded: int
-    """Number of blocks that do not count."""
-    status: Status
-    """`settled`, `wide` (its interval), `contaminated` (no clean block), `failed`, `due` (not measured yet) or
-    `cannot-run`."""
-    reason: str
-    """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    gflops: Number
-    """Rate of the operations, in GFLOP/s. Empty if no time, or the operations are not counted."""
-    peak_share: Number
-    """`gflops` over `peak_gflops`. Empty if no time, or no such rate."""
-    error: Number
-    """Largest error of a checked step against float64, of any array, over the array's largest value. Empty if none
-    was checked."""
-    published_seconds: Number
-    """Time that `published_row` took for `work`, in s. Empty if the paper prints none."""
-    published_row: str
-    """The fastest of the paper's rows that it is compared with. Empty if the paper prints none."""
-    seconds_measured: Number
-    """Time of `work` as measured, the geometric mean over rounds, in s. Empty if no time may be shown: see `status`
-    and `reason`."""
-    slowness: Number
-    """How many times a quiet one's time the reference probes took, over rounds. Empty if no time, or a total."""
-    sessions: int
-    """Number of sessions in which its rounds were measured."""
-    work: str
-    """The work whose time is `seconds`."""
     label: str
     """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
     algorithm."""
     is_cpu: bool
     """Whether it ran on the CPU."""
-    flops: Number
-    """Operations of `work`, in FLOP. Empty if they are not counted, or never measured."""
-    traffic_bytes: Number
-    """The least that `work` must read and write, in bytes. Empty if they are not counted, or never measured."""
-    amount: Number
-    """The amount of `work`, as the paper's unit counts it, in examples, FLOP or bytes. Empty if the unit is a time,
-    or the amount is not known."""
-    steps: float
-    """Number of steps in `work`."""
     device: str
     """The device that it runs on: cpu, cuda, cuda:1 and so on."""
-    threads: int | None
-    """Number of threads asked for. Empty if never measured."""
-    threads_ran: int | None
-    """The most threads that ran in a block. Empty if never measured, not seen, or a total."""
-    peak_gflops: Number
+    work: str
+    """The work whose time is `seconds`."""
+    steps: float
+    """Number of steps in `work`."""
+    published_row: str
+    """The fastest of the paper's rows that it is compared with. Empty if the paper prints none."""
+    published_seconds: Number
+    """Time that `published_row` took for `work`, in s. Empty if the paper prints none."""
+    status: Status
+    """`settled`, `wide` (its interval), `contaminated` (no clean block), `failed`, `due` (not measured yet) or
+    `cannot-run`."""
+    reason: str
+    """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
+    rounds: int = 0
+    """Number of rounds with a clean block."""
+    sessions: int = 0
+    """Number of sessions in which its rounds were measured."""
+    seconds: Number = None
+    """Time of `work` at the quiet probe, the trimmed mean of logarithms over rounds, in s. Empty if no time may be
+    shown: see `status` and `reason`."""
+    seconds_low: Number = None
+    """Lower end of the 95 % interval of `seconds`; if `sessions` is 2 or more, it holds for the long run, or else for
+    the session, in s. Empty if there are too few clean rounds."""
+    seconds_high: Number = None
+    """Upper end of the 95 % interval of `seconds`, likewise, in s. Empty if there are too few clean rounds."""
+    seconds_measured: Number = None
+    """Time of `work` as measured, the geometric mean over rounds, in s. Empty if no time may be shown: see `status`
+    and `reason`."""
+    slowness: Number = None
+    """How many times a quiet one's time the reference probes took, over rounds. Empty if no time, or a total."""
+    flops: Number = None
+    """Operations of `work`, in FLOP. Empty if they are not counted, or never measured."""
+    traffic_bytes: Number = None
+    """The least that `work` must read and write, in bytes. Empty if they are not counted, or never measured."""
+    amount: Number = None
+    """The amount of `work`, as the paper's unit counts it, in examples, FLOP or bytes. Empty if the unit is a time,
+    or the amount is not known."""
+    gflops: Number = None
+    """Rate of the operations, in GFLOP/s. Empty if no time, or the operations are not counted."""
+    peak_gflops: Number = None
     """Highest rate of a bare product with its library, threads, precision and CPUs, in GFLOP/s. Empty if no round, or
     none was timed."""
-    bandwidth_gbytes: Number
+    peak_share: Number = None
+    """`gflops` over `peak_gflops`. Empty if no time, or no such rate."""
+    bandwidth_gbytes: Number = None
     """Rate of a copy on the profile, in GB/s. Empty if no round, or none was timed."""
-    expected_seconds: Number
+    expected_seconds: Number = None
     """Bound on `seconds`: the larger of `flops` over `peak_gflops` and `traffic_bytes` over `bandwidth_gbytes`, in s.
     Empty if not measured, if a count or rate is not known, or a program of products has no count of FLOP."""
-    unexpected: str
+    unexpected: str = ""
     """Why `seconds` lies below `expected_seconds`, or above three times it, beyond its interval: the likeliest reason
     that records give. Empty if it does not, or there is no bound or no interval."""
-    joules: Number
-    """Energy of `work`, with idle power, in J. Empty: see `energy_reason`."""
-    joules_low: Number
-    """Lower end of the 95 % interval of `joules`, in J. Empty: see `energy_reason`, or too few rounds."""
-    joules_high: Number
-    """Upper end of the 95 % interval of `joules`, in J. Empty: see `energy_reason`, or too few rounds."""
-    watts: Number
-    """Mean power, median over rounds, in W. Empty: see `energy_reason`."""
-    energy_of: str
-    """The domains whose joules these are: CPU packages and devices. Empty: see `energy_reason`."""
-    energy_reason: str
-    """Why there is no energy. Empty if there is one, or never measured."""
+    threads: int | None = None
+    """Number of threads asked for. Empty if never measured."""
+    threads_ran: int | None = None
+    """The most threads that ran in a block. Empty if never measured, not seen, or a total."""
 
     @property
     def time(self) -> Estimate:
         """Return `seconds` with its interval; NaN without a time."""
-        return Estimate.between(self.seconds or math.nan, self.seconds_low, self.seconds_high)
+        return Estimate.between(self.seconds, self.seconds_low, self.seconds_high)
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup(CellRow):
-    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none."""
+class Ratio(CellRow):
+    """The time of a base over the time of a cell; the base is the fastest of the cells that it is compared with."""
 
-    base_algorithm: str
-    """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
-    base_profile: str
-    """Profile of the base. Empty if there is no base."""
-    speedup: Number
-    """Seconds of the base over seconds of the cell, the difference of trimmed means of logarithms. Empty: see
-    `reason`."""
-    speedup_low: Number
-    """Lower end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
-    speedup_high: Number
-    """Upper end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
-    published: Number
-    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
     reason: str
     """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-    confidence: Number
+    base_algorithm: str = ""
+    """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
+    base_profile: str = ""
+    """Profile of the base. Empty if there is no base."""
+    speedup: Number = None
+    """Seconds of the base over seconds of the cell, the difference of trimmed means of logarithms. Empty: see
+    `reason`."""
+    speedup_low: Number = None
+    """Lower end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
+    speedup_high: Number = None
+    """Upper end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
+    confidence: Number = None
     """Confidence of the interval; it is higher for rivals of the fastest row. Empty if no speedup."""
+
+    @property
+    def base_key(self) -> CellKey:
+        """Return the key of the base."""
+        return self.key._replace(algorithm=self.base_algorithm, profile=self.base_profile)
+
+    @property
+    def ratio(self) -> Estimate:
+        """Return `speedup` with its interval; NaN without a speedup."""
+        return Estimate.between(self.speedup, self.speedup_low, self.speedup_high)
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup(Ratio):
+    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none.
+
+    Key: machine, paper, experiment, case, algorithm, profile.
+    """
+
+    published: Number = None
+    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank(Ratio):
+    """A machine's fastest row in fp32 beside the base, the fastest machine's.
+
+    Key: machine, paper, experiment, case.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow(PaperRow):
-    """A claim of a paper on a machine: the claim as a whole, or one of its cases."""
+    """A claim of a paper on a machine: the claim as a whole, or one of its cases.
 
-    KEY: ClassVar = ("machine", "paper", "claim", "case")
+    Key: machine, paper, claim, case.
+    """
 
     claim: str
     """The claim's name."""
@@ -326,9 +336,10 @@ class ClaimRow(PaperRow):
 
 @dataclass(frozen=True, slots=True)
 class Factors(CaseRow):
-    """A speedup as the product of its factors: peaks, algorithm, and shares or rest."""
+    """A speedup as the product of its factors: peaks, algorithm, and shares or rest.
 
-    KEY: ClassVar = ("machine", "paper", "experiment", "case", "comparison")
+    Key: machine, paper, experiment, case, comparison.
+    """
 
     machine: str
     """The machine's name, or "paper" for the paper's own speedup."""
@@ -374,38 +385,11 @@ class Factors(CaseRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Rank(CaseRow):
-    """The fastest row in fp32 of a machine beside that of the fastest machine."""
-
-    KEY: ClassVar = ("machine", "paper", "experiment", "case")
-
-    base_machine: str
-    """The fastest machine."""
-    algorithm: str
-    """The workload that ran; where a table has several programs for a case, one of them."""
-    profile: str
-    """How it ran: the hardware profile, workflow/hardware/<profile>.yaml."""
-    base_algorithm: str
-    """Algorithm of the base, the row that this one is compared with. Empty if there is no base."""
-    base_profile: str
-    """Profile of the base. Empty if there is no base."""
-    speedup: float
-    """Seconds of the fastest machine over seconds of this one."""
-    speedup_low: Number
-    """Lower end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
-    speedup_high: Number
-    """Upper end of the 95 % interval of `speedup`. Empty for the fastest machine, and with too few rounds."""
-    verdict: str
-    """`slower`, `indistinguishable`, `base` or `unproven`."""
-    reason: str
-    """The reason for the status or verdict, or for a missing number. Empty if there is nothing to explain."""
-
-
-@dataclass(frozen=True, slots=True)
 class Fact(MachineRow):
-    """A fact of a machine, or of the software of its rounds, as the report shows it, with all values that occurred."""
+    """A fact of a machine, or of the software of its rounds, as the report shows it, with all values that occurred.
 
-    KEY: ClassVar = ("machine", "part", "fact")
+    Key: machine, part, fact.
+    """
 
     part: str
     """Which part of the facts: summary (all in a line), hardware, rounds, software, measured, or profiles (the
@@ -425,18 +409,15 @@ Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
 
-def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> defaultdict[Key, list[Item]]:
     """Return lists of the items that have the same key, by this key; keys and items keep their order."""
-    groups: dict[Key, list[Item]] = defaultdict(list)
+    groups: defaultdict[Key, list[Item]] = defaultdict(list)
     for item in items:
         groups[key(item)].append(item)
     return groups
 
 
 def dtypes_of(row_type: type[MachineRow]) -> dict[str, str]:
-    """Return the dtype of each column of a table, in order."""
+    """Return the dtype of each field of a row, in order: "object" for what is no column of a table."""
     types = get_type_hints(row_type)
-    return {
-        column.name: "str" if get_origin(types[column.name]) is Literal else DTYPES[types[column.name]]
-        for column in fields(row_type)
-    }
+    return {field.name: DTYPES.get(types[field.name], "object") for field in fields(row_type)}

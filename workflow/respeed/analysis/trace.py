@@ -1,6 +1,7 @@
 """Trace one number: the program that ran, its rounds, each round's line in a record, and the statistics."""
 
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,7 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
-from respeed.analysis.rounds import CELL
-from respeed.analysis.tables import Cell, CellRow, Round, Speedup
+from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
@@ -38,18 +38,16 @@ def find_cells(cells: pd.DataFrame, name: str, profile: str) -> list[Cell]:
     UserError
         There is no such cell or profile; the message has the nearest existing name.
     """
-    names = cells["experiment"] + "/" + cells["case"]
-    if name.count("/") > 1:
-        names = cells["paper"] + "/" + names
-    named = cells[names == name]
-    if named.empty:
+    first = 1 if name.count("/") > 1 else 2
+    by_name = group_by(rows_of(cells, Cell), lambda cell: "/".join(cell.key[first:4]))
+    if name not in by_name:
         table, slash, _ = name.rpartition("/")
-        alike = {cell_name for cell_name in names if cell_name.startswith(table + slash)}
-        raise UserError(f"trace: no cell {name!r}{nearest(name, alike or {*names})}")
-    on_row = named[named["profile"] == profile]
-    if on_row.empty:
-        raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, named['profile'].unique())}")
-    return list(rows_of(on_row, Cell))
+        alike = [candidate for candidate in by_name if candidate.startswith(table + slash)]
+        raise UserError(f"trace: no cell {name!r}{nearest(name, alike or by_name)}")
+    by_profile = group_by(by_name[name], attrgetter("profile"))
+    if profile not in by_profile:
+        raise UserError(f"trace: {name} has no row {profile!r}{nearest(profile, by_profile)}")
+    return by_profile[profile]
 
 
 def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: bool) -> str:
@@ -99,11 +97,17 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     experiment = paper.experiments[cell.experiment]
     cases = {(case.name, case.workload): case for case in experiment.cases}
     case = cases.get((cell.case, cell.algorithm))
-    rounds = _rows_of_cell(tables["rounds"], cell)
-    (speedup,) = rows_of(_rows_of_cell(tables["speedups"], cell), Speedup)
-    last = rounds["record"].iloc[-1] if len(rounds) else ""
-    start = next((record.start for record in records if last in record.places()), None)
-    files = {"/".join(Path(source.rpartition(":")[0]).parts[-2:]) for source in rounds["record"]}
+    all_rounds = rows_of(tables["rounds"], Round)
+    rounds = [row for row in all_rounds if row.key == cell.key]
+    speedups = {row.key: row for row in rows_of(tables["speedups"], Speedup)}
+    lines = [row.record for row in rounds]
+    paths = [Path(line.rpartition(":")[0]) for line in lines]
+    files = {f"{path.parent.name}/{path.name}" for path in paths}
+    imports = read_imports(cell.machine, tables.smoke)
+    software: dict[str, Any] = {"backend": None}
+    for record in records:
+        if {*lines[-1:]} & record.places().keys():
+            software = record.start.model_dump(include={"backend", "libraries", "versions"})
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = paper.printed(cell.experiment, cell.case, cell.published_row)
     return {
@@ -111,19 +115,14 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",
         "parameters": dict(case.parameters) if case else {},
         "parts": [] if case else [f"{cell.experiment}/{name}" for name in experiment.case_names()[:-1]],
-        "imports": [str(entry) for entry in read_imports(cell.machine, tables.smoke) if files & {*entry.files}],
-        "software": start.model_dump(include={"backend", "libraries", "versions"}) if start else {"backend": None},
-        "rounds": [asdict(row) for row in rows_of(rounds, Round)],
+        "imports": [str(entry) for entry in imports if files & {*entry.files}],
+        "software": software,
+        "rounds": list(map(asdict, rounds)),
         "cell": asdict(cell),
-        "speedup": asdict(speedup),
+        "speedup": asdict(speedups[cell.key]),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
         "published": printed.text if printed else "",
         "here": f"{measured.text} {measured.interval}".strip(),
         "unit": words_of_unit(experiment),
         "command": measure_command(cell, experiment, len(rounds) or cell.rounds, smoke=tables.smoke),
     }  # fmt: skip
-
-
-def _rows_of_cell(frame: pd.DataFrame, cell: CellRow) -> pd.DataFrame:
-    """Return the rows of a table that belong to the cell."""
-    return frame[(frame[CELL] == list(cell.key)).all(axis=1)]

@@ -7,7 +7,6 @@ no timed step.
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from operator import attrgetter
 
 from respeed.analysis.cells import estimate_rounds, published_beside
@@ -105,8 +104,8 @@ class Progress:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
         result = record.results[-1]
         wanted = self._wanted[result.key]
-        *earlier, session = split_sessions([*self._plan.records, record])
-        judged = Conditions(session, earlier[-1] if earlier else []).judge(record, result)
+        sessions = split_sessions([*self._plan.records, record])
+        judged = Conditions(sessions, len(sessions) - 1).judge(record, result)
         self._judged.append(judged)
         if result.status != "measured":
             number = f"{result.status}: {result.reason}"
@@ -114,8 +113,7 @@ class Progress:
             number = f"disturbed: {judged.causes}"
         else:
             self.counted += 1
-            before = self._rounds.get(wanted.cells[0], [])
-            estimate = estimate_rounds([*before, replace(judged, session=len(earlier))])
+            estimate = estimate_rounds([*self._rounds.get(wanted.cells[0], []), judged])
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
             number = f"{time.text:>9} {interval:6} {self._compare(wanted, result, estimate.value)}".rstrip()
@@ -136,7 +134,7 @@ class Progress:
         width = number_bytes("fp32") / number_bytes(wanted.row.profile.precision)
         work = (steps * (result.flops or 0.0), steps * width * (result.traffic_bytes or 0.0))
         for architecture, name in ((DEVICE_ARCHITECTURES[0], "GPU"), (CPU_ARCHITECTURES[-1], "CPU")):
-            _, published = published_beside(paper, cell.experiment, cell.case, architecture, cell.algorithm, *work)
+            _, published = published_beside(paper, cell, architecture, *work)
             if published:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""

@@ -75,9 +75,9 @@ def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
 
     They move if a row was quieter than it had been before.
     """
-    after = judge_cells(now.rounds)
+    after = judge_cells(now.rounds, now.work.papers)
     moved = []
-    for key, old in judge_cells(begun.rounds).items():
+    for key, old in judge_cells(begun.rounds, begun.work.papers).items():
         new = after.get(key)
         if new and new.seconds and old.seconds and new.rounds == old.rounds:
             change = abs(new.seconds / old.seconds - 1)

@@ -84,7 +84,8 @@ def make_review(results: Results) -> str:
 
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables in Markdown, made from the paper's files alone, to proofread these files."""
-    results = Results({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
+    frames = {name: make_frame([], declared) for name, declared in TABLES.items()}
+    results = Results({paper.name: paper}, [], False, frames)
     published = {}
     for name, claim in paper.claims.items():
         published[name] = say_published(state_claim(claim, paper))

@@ -12,7 +12,7 @@ import os
 import random
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from respeed.analysis.cells import JudgedCell, judge_cells, make_cells
+from respeed.analysis.cells import judge_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
 from respeed.analysis.rounds import read_rounds, settings_of
-from respeed.analysis.speedups import Compared, Samples, add_totals, compare_to_fastest_cpu
-from respeed.analysis.tables import CellKey
+from respeed.analysis.speedups import Samples, add_totals, make_speedups
+from respeed.analysis.tables import Cell, CellKey, Speedup
 from respeed.machine.devices import accelerator_driver, accelerator_names, name_card
 from respeed.machine.software import package_versions
 from respeed.model import Papers
@@ -308,46 +308,40 @@ def _seconds_of_processes(tries: Iterable[Try]) -> float:
     return math.fsum(record.wall_seconds for record in records.values())
 
 
-def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> list[JudgedCell]:
-    """Judge the cells that have `rounds`, and return those that are in `cells`, in the order of `cells`."""
-    judged = judge_cells(rounds)
-    return [judged[key] for key in cells if key in judged]
-
-
 def find_open(
     rounds: pd.DataFrame, wanted: Collection[CellKey], papers: Papers, most: int
-) -> list[tuple[str, Collection[CellKey]]]:
-    """Return groups of cells that are worth measuring again, each with the reason, the most urgent first.
+) -> Iterator[tuple[str, Collection[CellKey]]]:
+    """Yield groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
     First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
     each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
     indistinguishable cells are left out if they probably need more than `most` rounds.
     """
     samples = Samples(rounds)
-    compared = compare_to_fastest_cpu(judge(rounds, wanted), samples, papers)
-    cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
-    groups: list[tuple[int, float, Collection[CellKey]]] = []
-    for needed, keys in open_claims(cells, samples, papers):
-        groups.append((REASONS.index(CLAIM_OPEN), needed, sorted(keys & {*wanted})))
-    for pair in compared:
-        cell = pair.cell
-        # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an
-        # interval is measured again.
-        if pair.verdict == "indistinguishable" and pair.base:
-            groups.append((REASONS.index(UNDECIDED), _rounds_needed(pair), [cell.key, pair.base.key]))
+    judged = judge_cells(rounds, papers)
+    wanted_cells = [judged[key] for key in wanted if key in judged]
+    pairs = []
+    # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
+    # is measured again.
+    for cell, row in zip(wanted_cells, make_speedups(wanted_cells, samples, papers), strict=True):
+        if row.verdict == "indistinguishable":
+            pairs.append((_rounds_needed(cell, row), [row.key, row.base_key]))
+    cells = add_totals([*judged.values()], samples, papers)
+    claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
+    for needed, keys in sorted(claims):
+        if needed <= most:
+            yield CLAIM_OPEN, keys
+    for needed, keys in sorted(pairs, key=itemgetter(0)):
+        if needed <= most:
+            yield UNDECIDED, keys
+    for cell in wanted_cells:
         # No more rounds would settle the others.
-        may_settle = half_of(cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
-        if cell.status in ("wide", "contaminated") and may_settle:
-            groups.append((REASONS.index(WIDE), 0.0, [cell.key]))
-    groups.sort(key=itemgetter(0, 1))
-    return [(REASONS[index], keys) for index, needed, keys in groups if needed <= most]
+        may_settle = cell.status == "wide" and half_of(samples.doubt(cell).error, CELL_LEVEL) < SETTLED_MARGIN
+        if may_settle or cell.status == "contaminated":
+            yield WIDE, [cell.key]
 
 
-def _rounds_needed(pair: Compared[JudgedCell]) -> float:
-    """Estimate how many rounds would show that a cell and its base differ, if their measured ratio is right."""
-    ratio = pair.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
-        return math.inf
-    half_width = math.log(ratio.high / ratio.low) / 2
-    widths = half_width / math.log(ratio.value)
-    return pair.cell.rounds * widths**2
+def _rounds_needed(cell: Cell, speedup: Speedup) -> float:
+    """Estimate how many rounds would show that a cell and its base differ, if their measured speedup is right."""
+    ratio = speedup.ratio
+    return cell.rounds * (ratio.half / math.log(ratio.value)) ** 2 if ratio.value != 1 else math.inf
