@@ -21,7 +21,8 @@ PIECE = tl.constexpr(256)
 LANES = tl.constexpr(8)
 # One variant serves all sizes and addresses. By default Triton compiles a variant for each pattern of arguments that
 # 16 divides, when it first meets the pattern, even while a graph is captured.
-_compiled = partial(triton.jit, do_not_specialize=list(range(12)), do_not_specialize_on_alignment=list(range(12)))
+_ARGUMENTS = list(range(12))
+_compiled = partial(triton.jit, do_not_specialize=_ARGUMENTS, do_not_specialize_on_alignment=_ARGUMENTS)
 # Whether a * b + c is rounded once: Triton's default is about to change.
 _FUSED = {"enable_fp_fusion": True}
 
@@ -42,9 +43,9 @@ def _coordinate_step(out, remaining, s, diagonal, active, columns, penalty):
     g = tl.load(diagonal + at, inside, 1.0)
     x = tl.load(s + place, inside, 0.0)
     pull = tl.load(remaining + place, inside, 0.0) + x * g
-    new = (tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)) / g
+    soft = tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)
     is_active = tl.load(active + row) != 0.0
-    tl.store(out + place, tl.where(is_active, new - x, 0.0), inside)
+    tl.store(out + place, tl.where(is_active, soft / g - x, 0.0), inside)
 
 
 @_compiled
@@ -79,7 +80,8 @@ def _line_search(
     before = tl.load(objective + row)
     on = tl.load(active + row)
     change = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
-    lowers = (change < -of_objective * before - of_norm * penalty * norm) & (t * on > 0.0)
+    enough = -of_objective * before - of_norm * penalty * norm
+    lowers = (change < enough) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
     is_chosen = lane == chosen
     taken = tl.sum(tl.where(is_chosen, t, 0.0), 0)
