@@ -116,7 +116,9 @@ def gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0) 
         if not np.may_share_memory(result, out):  # SciPy copies silently what it cannot take as it is
             raise ValueError(f"gemm takes C-contiguous {out.dtype} arrays")
         return out
-    rows_a = a.T if transpose_a else a
-    rows_b = b.T if transpose_b else b
-    product(address, rows_a, rows_b, out, transpose_a, transpose_b, alpha, beta)
+    if transpose_a:
+        a = a.T
+    if transpose_b:
+        b = b.T
+    product(address, a, b, out, transpose_a, transpose_b, alpha, beta)
     return out
