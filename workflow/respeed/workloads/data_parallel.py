@@ -76,10 +76,9 @@ class _Replicated(Workload):
                 # Each step begins with the running means and variances of the first replica.
                 if rank == 0 or name not in RUNNING.values():
                     errors[name].append(pair[0])
-        return {
-            "inputs": (np.array([seed for seed, _ in answers]), given.seed),
-            **{name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()},
-        }
+        seeds = np.array([seed for seed, _ in answers])
+        compared = {name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()}
+        return {"inputs": (seeds, given.seed), **compared}
 
     def flops(self) -> float:
         """Count the FLOP of all replicas."""

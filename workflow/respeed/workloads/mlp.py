@@ -153,6 +153,8 @@ class SoftmaxRegression(Workload):
 
         W, b, out, error = a.net
         rate, kept = self.rates
+        dtype = b[0].dtype
+        times_slope = getattr(torch.ops.aten, f"{self.activation}_backward").grad_input
         read = self.forward_torch(a, len(W), row)
         _softmax_error_torch(out[-1], a.y, error[-1], a.costs, row)
         inputs = [a.x, *out]
@@ -161,9 +163,9 @@ class SoftmaxRegression(Workload):
             e = error[i]
             if i:
                 down = torch.mm(e, read[i].T, out=error[i - 1])
-                getattr(torch.ops.aten, f"{self.activation}_backward").grad_input(down, x, grad_input=down)
+                times_slope(down, x, grad_input=down)
             row.add_product(W[i], x.T, e, alpha=rate, beta=kept)
-            b[i].add_(e.sum(0, dtype=b[i].dtype), alpha=rate)
+            b[i].add_(e.sum(0, dtype=dtype), alpha=rate)
 
     def forward_numpy(self, a: Arrays, count: int, row: Row) -> None:
         """Compute the outputs of the first `count` layers."""
@@ -262,8 +264,9 @@ class SoftmaxRegression(Workload):
         read for the gradients of weights and biases and, except in the first layer, for the error below.
         """
         first, *others = [below * above for below, above in pairwise(self.units)]
+        weights = 3 * first + 4 * sum(others)
         units = 2 * self.inputs - self.units[1] + 8 * sum(self.units[1:])
-        return 4.0 * (3 * first + 4 * sum(others) + self.batch * units)
+        return 4.0 * (weights + self.batch * units)
 
 
 @workload
@@ -394,13 +397,15 @@ class SoftmaxCost(Workload):
         e = seen.e
         z = times(double(x[rows]), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
+        db = e.mean(0, dtype=np.float64)
+        cost = seen.costs.mean(0, dtype=np.float64)
         return {
             "z": (seen.z[rows], z),
             "e": (e[rows], errors),
             "costs": (seen.costs[rows], costs),
             "dW": product(seen.dW, x.T, e, 1.0 / self.batch),
-            "db": (seen.db, e.mean(0, dtype=np.float64)),
-            "cost": (seen.cost, seen.costs.mean(0, dtype=np.float64)),
+            "db": (seen.db, db),
+            "cost": (seen.cost, cost),
         }
 
     def flops(self) -> float:

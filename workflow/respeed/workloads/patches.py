@@ -78,10 +78,8 @@ class Patches(Workload):
     def __post_init__(self) -> None:
         """Refuse a stride that makes no grid."""
         if self.side % self.stride or self.patch % self.stride or self.patch > self.side:
-            raise NotMeasurable(
-                f"the stride {self.stride} must divide the side {self.side} and the patch {self.patch}, "
-                "which must fit the side"
-            )
+            sizes = f"the side {self.side} and the patch {self.patch}, which must fit the side"
+            raise NotMeasurable(f"the stride {self.stride} must divide {sizes}")
 
     @property
     def grid(self) -> tuple[int, int, int, int]:
@@ -113,6 +111,7 @@ class Patches(Workload):
         B = self.batch
         r = self.learning_rate / B
         W, b, c = row.operands(a.W, a.b, a.c)
+        dtype = a.b.dtype
         h = a.h
         v0 = a.x
         v1 = a.image
@@ -134,10 +133,11 @@ class Patches(Workload):
         def up_and_learn(place: Place) -> None:
             p = _patches(place, R)
             x = _cut(windows0[place], windows1[place])  # [x0_p; x1_p]
+            x1 = x[:, B:]
             h_p = h[p]
-            torch.baddbmm(c[p], x[:, B:], W[p], out=h_p[:, B:]).sigmoid_().neg_()
+            torch.baddbmm(c[p], x1, W[p], out=h_p[:, B:]).sigmoid_().neg_()
             row.add_product(a.W[p], x.mT, h_p, alpha=r)
-            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=a.c.dtype), alpha=r)
+            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=dtype), alpha=r)
 
         places = [(slice(0, R), slice(0, R))]
         if row.in_pieces:
@@ -146,7 +146,8 @@ class Patches(Workload):
         v1.copy_(b.expand_as(v1))
         row.each(places, up_and_down)
         v1.sigmoid_()
-        a.b.add_(v0.sum(2, keepdim=True, dtype=a.b.dtype) - v1.sum(2, keepdim=True, dtype=a.b.dtype), alpha=r)
+        change = v0.sum(2, keepdim=True, dtype=dtype) - v1.sum(2, keepdim=True, dtype=dtype)
+        a.b.add_(change, alpha=r)
         row.each(places, up_and_learn)
 
     def numpy(self, a: Arrays, row: Row) -> None:
@@ -163,13 +164,14 @@ class Patches(Workload):
 
         def up_and_down(p: int) -> None:
             i, j = divmod(p, R)
+            W_p = W[p]
             x0, sums = np.empty((2, B, K, K, n), v0.dtype)
             x0[...] = _tiles(v0, i, j, K)
             h0 = h[p, :B]
             s = h[p, B:]  # the sample: h1 is free until it is computed
-            gemm(x0.reshape(B, -1), W[p], out=h0)
+            gemm(x0.reshape(B, -1), W_p, out=h0)
             add_sigmoid_sample(h0, c[p, 0], sample=s, draws=row.uniform(a.u[p]))
-            gemm(s, W[p].T, out=sums.reshape(B, -1))
+            gemm(s, W_p.T, out=sums.reshape(B, -1))
             for k in range(K):
                 with locks[i + k]:
                     v1[i + k, j : j + K] += sums[:, k].transpose(1, 0, 2)
@@ -180,10 +182,11 @@ class Patches(Workload):
             x[0] = _tiles(v0, i, j, K)
             x[1] = _tiles(v1, i, j, K)
             x = x.reshape(2 * B, -1)
-            h1 = gemm(x[B:], W[p], out=h[p, B:])
+            h_p = h[p]
+            h1 = gemm(x[B:], W[p], out=h_p[B:])
             add_sigmoid(h1, c[p, 0], scale=-1.0)
-            gemm(x.T, h[p], out=W[p], alpha=r, beta=1.0)
-            c[p] += r * h[p].sum(0)
+            gemm(x.T, h_p, out=W[p], alpha=r, beta=1.0)
+            c[p] += r * h_p.sum(0)
 
         v1[...] = a.b
         row.each(range(R * R), up_and_down)
@@ -202,7 +205,8 @@ class Patches(Workload):
         tiles = list(product(range(K), repeat=2))
 
         def cut(image: Any) -> Any:
-            return jnp.stack([image[i : i + R, j : j + R] for i, j in tiles], axis=3).reshape(R * R, B, K * K * n)
+            shifted = [image[i : i + R, j : j + R] for i, j in tiles]
+            return jnp.stack(shifted, axis=3).reshape(R * R, B, K * K * n)
 
         x0 = cut(a.x)
         h0 = jax.nn.sigmoid(x0 @ a.W + a.c)
@@ -231,7 +235,7 @@ class Patches(Workload):
         B = self.batch
         r = self.learning_rate / B
         rows = checked_rows(B)
-        c = double(given.c)
+        biases = double(given.c)
         v0 = np.asarray(given.x)
         v1 = seen.image
         h = seen.h
@@ -242,21 +246,26 @@ class Patches(Workload):
         changes = []
         for p, (i, j) in enumerate(product(range(R), repeat=2)):
             W = double(given.W[p])
+            c = biases[p]
             x0 = double(_tiles(v0, i, j, K)).reshape(B, -1)
             x1 = double(_tiles(v1, i, j, K)).reshape(B, -1)
-            h0.append(sigmoid(x0[rows] @ W + c[p]))
-            h1.append(-sigmoid(x1[rows] @ W + c[p]))
+            h0.append(sigmoid(x0[rows] @ W + c))
+            h1.append(-sigmoid(x1[rows] @ W + c))
             tiles = _tiles(image, i, j, K)
-            tiles += (s[p] @ W.T).reshape(tiles.shape)
+            sums = s[p] @ W.T
+            tiles += sums.reshape(tiles.shape)
             x = np.concatenate([x0, x1])
             changes.append(learned(W, seen.W[p], r, x.T, h[p]))
-        b = moved(given.b, seen.b, r * (v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)))
+        of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
+        of_c = h.sum(1, np.float64, keepdims=True)
+        b = moved(given.b, seen.b, r * of_b)
+        c = moved(given.c, seen.c, r * of_c)
         return {
             "h0": (h[:, rows], np.stack(h0)),
             "image": (v1[:, :, rows], sigmoid(image)),
             "h1": (h[:, B + rows], np.stack(h1)),
             "W": both(*changes),
-            "b, c": both(b, moved(given.c, seen.c, r * h.sum(1, np.float64, keepdims=True))),
+            "b, c": both(b, c),
         }
 
     def flops(self) -> float:
