@@ -16,7 +16,7 @@ from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
 from respeed.machine import machine_slug
 from respeed.model import FORM, LARGEST, SOME, Name, Named, Names, check_known, known
-from respeed.paths import NAME, ROOT
+from respeed.paths import NAME, RESERVED, ROOT
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
@@ -29,11 +29,12 @@ def _split(value: Any) -> Any:
 
 
 NameOf = TypeVar("NameOf")
+LISTED = {"type": "array", "items": {"type": "string"}}
 Chosen = Annotated[
     tuple[NameOf, ...],
     SOME,
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
-    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema({"anyOf": [{"const": "all"}, LISTED]}),
 ]
 PaperName = Annotated[str, known("paper", paper_names)]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
@@ -44,7 +45,7 @@ Machines = Annotated[
     Names,
     BeforeValidator(_split),
     SOME,
-    WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, LISTED]}),
 ]
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
@@ -56,6 +57,13 @@ Consent = Annotated[
 # The keys of config.yaml that a preset may replace.
 CHOICES = {"papers", "experiments", "profiles"}
 INSTEAD = Field(default=None, description="replaces the value of the chosen preset")
+
+
+def _check_machine(name: Any) -> Any:
+    """Return the name of a machine, or None for "auto"; raise ValueError for a word that stands for others."""
+    if name in RESERVED:
+        raise ValueError(f"must be a name of its own, since {name!r} stands for machines or for the paper")
+    return None if name == "auto" else name
 
 
 @dataclass(frozen=True, config=FORM)
@@ -100,7 +108,7 @@ class Config:
     papers: Chosen[PaperName]
     experiments: Chosen[str] | None
     profiles: Chosen[ProfileName]
-    machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
+    machine: Annotated[Name | None, BeforeValidator(_check_machine)]
     show: Machines = (THIS,)
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
@@ -121,7 +129,8 @@ class Config:
             raise ValueError("")  # the mistakes of presets have lines of their own
         check_known("preset", name, info.data["presets"])
         preset = info.data["presets"][name]
-        values = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
+        chosen = {key: info.data.get(key) for key in ("rounds", "most", "minutes")}
+        values = {key: value for key, value in chosen.items() if value is not None}
         return dataclasses.replace(preset, **values)
 
     @field_validator("papers", "experiments", "profiles", mode="before")

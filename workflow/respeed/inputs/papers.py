@@ -275,7 +275,8 @@ def _twin_mistakes(paper: Paper) -> Iterator[str]:
     """Yield the rows that no table could tell apart; the year stands in none."""
     seen: dict[Names, str] = {}
     for row in paper.rows.values():
-        words = ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
+        facts = (row.label, row.algorithm, row.device, row.precision)
+        words = ", ".join(filter(None, facts))
         first = seen.setdefault((words, row.package), row.name)
         if first != row.name:
             yield f"rows.{row.name}.label: tables cannot tell it from {first}, {words}; give it another label"
@@ -283,7 +284,8 @@ def _twin_mistakes(paper: Paper) -> Iterator[str]:
 
 def _are_alike(row: PublishedRow, base: PublishedRow) -> bool:
     """Return whether both published rows are compared with the same rows of ours."""
-    return bool({*row.beside} & {*base.beside}) and (row.precision or "fp32") == (base.precision or "fp32")
+    precisions = {row.precision or "fp32", base.precision or "fp32"}
+    return len(precisions) == 1 and not set(row.beside).isdisjoint(base.beside)
 
 
 # published.csv.
@@ -311,8 +313,11 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
             numbers = speedups if unit == SPEEDUP else values
             if key in numbers:
                 wrong.append(f"{', '.join(key)} is there twice; leave one of them out")
-            text = printed.removesuffix(SPEEDUP).strip()
-            numbers[key] = Printed(_number(value), text) if value else Printed(math.nan, printed)
+            if value:
+                text = printed.removesuffix(SPEEDUP).strip()
+                numbers[key] = Printed(_number(value), text)
+            else:
+                numbers[key] = Printed(math.nan, printed)
         mistakes += [f"{path}:{number}: {mistake}" for mistake in wrong]
     return replace(paper, published=values, speedups=speedups), mistakes
 
@@ -352,8 +357,9 @@ def _number(text: str) -> float:
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
     """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
+    places = [*paper.published, *paper.speedups]
     for table in paper.experiments.values():
-        printed = {column for name, column, _ in (*paper.published, *paper.speedups) if name == table.name}
+        printed = {column for name, column, _ in places if name == table.name}
         for case, column in table.columns.items():
             yield from unknown(f"no number is printed in the column of the case {case!r}:", column, printed)
     for (name, column, row), number in paper.speedups.items():

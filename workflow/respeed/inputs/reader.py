@@ -129,7 +129,8 @@ class Files(Generic[Model]):
 
     def _stems(self) -> list[str]:
         paths = self.folder.glob(self.pattern)
-        return sorted(path.relative_to(self.folder).parts[0].removesuffix(".yaml") for path in paths)
+        names = [path.relative_to(self.folder).parts[0] for path in paths]
+        return sorted(name.removesuffix(".yaml") for name in names)
 
 
 def from_here(path: Path) -> Path:
@@ -198,7 +199,9 @@ def parse_yaml(text: str, where: str) -> Any:
 def _find_odd(error: yaml.MarkedYAMLError, text: str) -> str | None:
     """Return the line and name of the first character that is not what it seems, of those where the parser stumbled."""
     marks = [mark.line for mark in (error.context_mark, error.problem_mark) if mark]
-    for number, line in enumerate(text.split("\n")[min(marks) : max(marks) + 1], start=min(marks) + 1):
+    first = min(marks)
+    lines = text.split("\n")[first : max(marks) + 1]
+    for number, line in enumerate(lines, first + 1):
         if char := name_unprintable(line.strip("\r")) or name_odd(line):
             return f":{number}: holds the character {char}; replace it by a plain blank or mark"
     return None
@@ -314,7 +317,7 @@ def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collec
             where = "--config" if location and location[0] in overridden else from_here(path)
             keys = ".".join(clip(str(part), SHOWN) for part in location)
             text = _join(messages[location], values.get(location))
-            lines.append(f"{where}: {keys}: {text}" if location else f"{where}: {text}")
+            lines.append(": ".join(filter(None, [str(where), keys, text])))
     raise UserError(*lines)
 
 
@@ -353,14 +356,15 @@ def _join(messages: list[str], value: Any) -> str:
     text = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
     if not text.startswith("must "):
         return text
-    guess = nearest(str(value), re.findall("'([^']*)'", text)).partition(";")[0]
-    return f"{text}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
+    allowed = re.findall("'([^']*)'", text)
+    guess = nearest(str(value), allowed).partition(";")[0]
+    given = "nothing" if value is None else clip(repr(value), SHOWN)
+    return f"{text}, not {given}{guess}"
 
 
 def _forms_at(form: Any, location: Location) -> list[dict[str, Any]]:
     """Return the nodes of the JSON Schema for this place, one for each form that the value may have."""
     schema = json_schema(form)
-    definitions = {f"#/$defs/{name}": node for name, node in schema.get("$defs", {}).items()}
     nodes = [schema]
     for part in location:
         inner = "items" if isinstance(part, int) else "additionalProperties"
@@ -368,7 +372,9 @@ def _forms_at(form: Any, location: Location) -> list[dict[str, Any]]:
         nodes = []
         for parent in parents:
             node = parent.get("properties", {}).get(part) or parent.get(inner) or {}
-            nodes += [definitions.get(option.get("$ref"), option) for option in node.get("anyOf", [node])]
+            for option in node.get("anyOf", [node]):
+                definition = option.get("$ref", "").rpartition("/")[2]
+                nodes.append(schema["$defs"][definition] if definition else option)
     return nodes
 
 

@@ -68,8 +68,8 @@ class WorkloadFacts:
         """Return whether the workload has a step, or parts of a step, in a framework."""
         if self.frameworks and framework not in self.frameworks:
             return False
-        names = (framework, f"steps_{framework}")
-        return any(name in names or name.startswith(f"{framework}_") for name in self.methods)
+        step = re.compile(f"(steps_)?{framework}|{framework}_.*")
+        return any(map(step.fullmatch, self.methods))
 
     @property
     def backends(self) -> Names:
@@ -233,7 +233,9 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
             return "real"
         case ast.Subscript(ast.Name("Literal"), texts):
             allowed = _literal(path, name, texts)
-            return tuple(filter(None, allowed if isinstance(allowed, tuple) else (allowed,)))
+            if not isinstance(allowed, tuple):
+                allowed = (allowed,)
+            return tuple(filter(None, allowed))
         case ast.Subscript(ast.Name("dict")):
             return "any"
     raise UserError(f"{from_here(path)}:{annotation.lineno}: {name}: must be int, float or Literal[...]")
