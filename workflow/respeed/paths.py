@@ -57,7 +57,7 @@ def check_name(kind: str, name: str, where: str) -> str:
         rule = "use small letters, digits, - and _ (at most 64, starting with a letter or digit)"
         raise UserError(f"{start}; {rule}")
     if kind == "machine" and name in RESERVED:
-        raise UserError(f"{start}, since it stands for machines or for the paper; choose another one")
+        raise UserError(f"{start}, since it stands for machines, or for the paper; choose another one")
     return name
 
 

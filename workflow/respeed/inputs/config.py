@@ -62,7 +62,7 @@ INSTEAD = Field(default=None, description="replaces the value of the chosen pres
 def _check_machine(name: Any) -> Any:
     """Return the name of a machine, or None for "auto"; raise ValueError for a word that stands for others."""
     if name in RESERVED:
-        raise ValueError(f"must be a name of its own, since {name!r} stands for machines or for the paper")
+        raise ValueError(f"{name!r} stands for machines, or for the paper; choose another name")
     return None if name == "auto" else name
 
 

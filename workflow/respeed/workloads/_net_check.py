@@ -90,7 +90,8 @@ class NetCheck:
         # The errors of the layers, by the name of the comparison, such as "Conv2d inputs".
         self.errors: dict[str, list[float]] = defaultdict(list)
         # Seeded by the first parameter, which is the same in all replicas.
-        first = np.asarray(getattr(given, next(iter(net.state_dict()))), np.float32)
+        name = next(iter(net.state_dict()))
+        first = np.asarray(getattr(given, name), np.float32)
         self.random = np.random.default_rng(first.ravel()[:4].view(np.uint32))
         last = len(calls[0].x) - 1
         self.examples = np.append(self.random.permutation(last)[:1], last)
@@ -158,8 +159,9 @@ class NetCheck:
         x = _double(call.x[self.examples])
         g = _double(call.g[self.examples])
         if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
-            y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
-            gradient = torch.from_numpy(times(g.numpy(), given["weight"]))
+            weights = given["weight"]
+            y = torch.from_numpy(times_transposed(x.numpy(), weights) + np.asarray(given["bias"]))
+            gradient = torch.from_numpy(times(g.numpy(), weights))
         else:
             with torch.enable_grad():
                 arrays = {key: _double(array) for key, array in given.items()}
@@ -207,11 +209,13 @@ class NetCheck:
         if isinstance(layer, nn.Linear):
             self.learn(name, layer, (outputs, inputs), _double(call.g[:, outputs]).T @ _double(call.x[:, inputs]))
             return
-        size = (1, inputs.stop - inputs.start, *layer.kernel_size)
+        width = inputs.stop - inputs.start
+        size = (1, width, *layer.kernel_size)
         expected = []
         for output in range(outputs.start, outputs.stop):  # each output reads its own group of inputs
-            begin = output * layer.groups // layer.out_channels * weights[1] + inputs.start
-            x = _double(call.x[:, begin : begin + size[1]])
+            group = output * layer.groups // layer.out_channels
+            begin = group * weights[1] + inputs.start
+            x = _double(call.x[:, begin : begin + width])
             g = _double(call.g[:, output, None])
             expected.append(nn.grad.conv2d_weight(x, size, g, layer.stride, layer.padding))
         self.learn(name, layer, (outputs, inputs), torch.cat(expected))

@@ -66,7 +66,8 @@ class Drawn:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Draw all elements in float32, or the same values in another type."""
-        whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
+        drawn = np.float64 if dtype == np.float64 else np.float32
+        whole = empty_aligned(self.shape, drawn)
         fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
 

@@ -109,9 +109,11 @@ class _Part(_Net):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare as `_Net` does, and the parameters with the first replica's, which must be equal to the last bit."""
-        arrays = (parameter.detach().cpu().numpy() for parameter in seen.parameters)
-        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
-        unlike = np.array([float(digest != of_all(digest)[0])])
+        digest = hashlib.sha256()
+        for parameter in seen.parameters:
+            digest.update(parameter.detach().cpu().numpy().tobytes())
+        first, *_ = of_all(digest.digest())
+        unlike = np.array([float(digest.digest() != first)])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
 
 
