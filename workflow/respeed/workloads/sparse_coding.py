@@ -677,7 +677,8 @@ def duality_gap(x: Array, bases: Array, s: Array, penalty: float) -> Array:
     largest = np.abs(rest @ bases.T).max(axis=1, keepdims=True)
     v = rest * np.minimum(1.0, penalty / np.maximum(largest, 1e-300))
     bound = 0.5 * (x**2 - (x - v) ** 2).sum(axis=1)
-    return objective(x, bases, s, penalty) - bound
+    gap: Array = objective(x, bases, s, penalty) - bound
+    return gap
 
 
 def optimum(x: Array, bases: Array, start: Array, penalty: float) -> Array:
