@@ -25,7 +25,9 @@ Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 
 def _split(value: Any) -> Any:
     """Return the words of a text with commas, as in --config; return any other value as it is."""
-    return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",")]
+    return value
 
 
 NameOf = TypeVar("NameOf")
@@ -129,9 +131,12 @@ class Config:
             raise ValueError("")  # the mistakes of presets have lines of their own
         check_known("preset", name, info.data["presets"])
         preset = info.data["presets"][name]
-        chosen = {key: info.data.get(key) for key in ("rounds", "most", "minutes")}
-        values = {key: value for key, value in chosen.items() if value is not None}
-        return dataclasses.replace(preset, **values)
+        chosen = {}
+        for key in ("rounds", "most", "minutes"):
+            value = info.data.get(key)
+            if value is not None:
+                chosen[key] = value
+        return dataclasses.replace(preset, **chosen)
 
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
@@ -148,8 +153,9 @@ class Config:
     def _check_experiments(cls, names: Names | None, info: ValidationInfo) -> Names | None:
         if names and "papers" in info.data:
             with contextlib.suppress(UserError):  # named where the paper is read
-                papers = load_papers(info.data["papers"]).values()
-                tables = set[str]().union(*(paper.experiments for paper in papers))
+                tables = set[str]()
+                for paper in load_papers(info.data["papers"]).values():
+                    tables.update(paper.experiments)
                 for name in names:
                     check_known("experiment", name, tables)
         return names

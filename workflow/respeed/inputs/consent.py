@@ -143,7 +143,9 @@ def _changes(commands: list[str], files: Mapping[str, str], consent: str) -> lis
         before = _shown_file(consent).read_text(encoding="utf-8")
     lines = before.splitlines()
     new = [command for command in commands if command not in lines]
-    new += [name for name, contents in files.items() if f"{name} {contents}" not in lines]
+    for name, contents in files.items():
+        if f"{name} {contents}" not in lines:
+            new.append(name)
     return new if before and new else ["something is gone, or it was allowed elsewhere"]
 
 

@@ -169,13 +169,19 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
             yield f"{where}{key}: a table of several algorithms {advice}"
         if PROGRAM in entry.parameters:
             yield f"{where}{key}: unknown key 'program'; write it in the table"
-    reasons = [f"{where}{key}: {reason}" for key, name in used.items() if (reason := why_unusable("workload", name))]
+    reasons = []
+    keys = set[str]()
+    for key, name in used.items():
+        if reason := why_unusable("workload", name):
+            reasons.append(f"{where}{key}: {reason}")
+        else:
+            _, takes = _kinds(table, name)
+            keys.update(takes)
     if reasons:
         yield from reasons
     elif PROGRAM in used.values() and table.program is None:
         yield f"{where}: the table has no program; write program: {{command: [...]}} there"
     else:
-        keys = set[str]().union(*(_kinds(table, name)[1] for name in used.values()))
         for key in table.protocol:
             yield from unknown(f"{where}.protocol: unknown key", key, keys)
 
@@ -248,25 +254,29 @@ def _place_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     """Yield the mistakes in the cases and rows of a claim, whose table and rows exist."""
     where = f"claims.{claim.name}"
     table = paper.experiments[claim.experiment]
-    sizes = {case.name: case.parameters.get(claim.by, 0) for case in table.cases}
+    sizes = {}
+    parameters = set[str]()
+    for case in table.cases:
+        size = case.parameters.get(claim.by, 0)
+        sizes[case.name] = size if isinstance(size, int | float) else 0
+        parameters.update(case.parameters)
     names = set(table.case_names())
     if claim.test not in ("each", "faster"):
         names = sizes.keys() - {claim.over_case}
-    for case in claim.cases:
-        yield from unknown(f"{where}.cases: no case", case, names)
+    for name in claim.cases:
+        yield from unknown(f"{where}.cases: no case", name, names)
+    row = paper.rows[claim.row]
     for name in claim.over:
-        is_same = not table.algorithms and _are_alike(paper.rows[name], paper.rows[claim.row])
+        is_same = not table.algorithms and _are_alike(row, paper.rows[name])
         if is_same or name == claim.row:
             yield f"{where}.over: {name} and {claim.row} stand for the same rows of ours: their speedup is always 1"
     if "by" not in NEEDS[claim.test]:
         return
-    parameters = set[str]().union(*(case.parameters for case in table.cases))
     wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
     wrong += unknown(f"{where}.by: no parameter", claim.by, parameters)
     yield from wrong
-    numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
-    first = numbers.pop(claim.over_case, 0)
-    least = min(numbers.values(), default=math.inf)
+    first = sizes.pop(claim.over_case, 0)
+    least = min(sizes.values(), default=math.inf)
     if not wrong and not 0 < first < least:
         yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
 
@@ -324,7 +334,8 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
 
 def _split_line(line: str) -> list[str]:
     """Return the cells of a line, without the blanks around them that spreadsheets and people leave."""
-    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+    lines = csv.reader([line], skipinitialspace=True)
+    return [cell.strip() for cell in next(lines, [])]
 
 
 def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:

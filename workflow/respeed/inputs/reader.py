@@ -118,7 +118,8 @@ class Files(Generic[Model]):
         read = {self.path(name) for name in self._stems()}
         for path in sorted(self.folder.glob("[!._]*")):
             if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith(NOTES):
-                wanted = self.path(path.name.partition(".")[0]).relative_to(self.folder)
+                stem, _, _ = path.name.partition(".")
+                wanted = self.path(stem).relative_to(self.folder)
                 lines.append(f"{from_here(path)}: is not read; a {self.kind}'s file here is named {wanted}")
         return lines
 
@@ -135,8 +136,9 @@ class Files(Generic[Model]):
 
 def from_here(path: Path) -> Path:
     """Return the path for messages, relative to the working directory if the path lies there or in the project."""
-    is_near = path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd())
-    return Path(os.path.relpath(path)) if is_near else path
+    if path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd()):
+        return Path(os.path.relpath(path))
+    return path
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -187,7 +189,8 @@ def parse_yaml(text: str, where: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark else ""
         why = f"{line}: {error.problem or error.context}"
         if isinstance(error, ScannerError | ParserError):
             why = _find_odd(error, text) or why
@@ -239,11 +242,12 @@ class _Loader(Composer, yaml.CSafeLoader):
         return super().construct_mapping(node, deep=True)
 
     def construct_text(self, node: yaml.ScalarNode) -> str:
-        if char := name_unprintable(node.value):
+        text: str = node.value
+        if char := name_unprintable(text):
             raise _refused(f"a text holds the character {char}; write it without, on one line", node.start_mark)
-        if node.value.strip() != node.value.strip(" ") and (char := name_odd(node.value)):
+        if text.strip() != text.strip(" ") and (char := name_odd(text)):
             raise _refused(f"a text begins or ends with the character {char}; write it without", node.start_mark)
-        return str(node.value)
+        return text
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
         """Return the number, as an int if it has no fraction, such as 1e6 or 7.0."""
@@ -342,7 +346,8 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Location, str]:
             return location, f"unknown key{nearest(str(location[-1]), keys)}"
         case "string_pattern_mismatch":
             described = [node["description"] for node in _forms_at(form, location) if "description" in node]
-            return location, f"must be {' or '.join(described) or error['ctx']['pattern']}"
+            allowed = " or ".join(described) or error["ctx"]["pattern"]
+            return location, f"must be {allowed}"
     message = error["msg"]
     for pattern, word in WORDS.items():
         message = re.sub(pattern, word, message)

@@ -208,7 +208,8 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
         match statement:
             case ast.AnnAssign(ast.Name(name), annotation, default) if "ClassVar" not in ast.dump(annotation):
                 fields[name] = ("options" if default else "parameters", _kind(path, name, annotation))
-    methods = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
+    functions = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
+    methods = tuple(function.name for function in functions)
     data = _literals(path, body, VARIABLES)
     data |= {"file": path, "methods": methods, "parameters": {}, "options": {}}
     for name, (group, kind) in fields.items():
@@ -257,8 +258,9 @@ def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> d
     for statement in body:
         match statement:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
-                nodes[name] = value
-    return {name: _literal(path, name, node) for name, node in nodes.items() if name in names}
+                if name in names:
+                    nodes[name] = value
+    return {name: _literal(path, name, node) for name, node in nodes.items()}
 
 
 def _literal(path: Path, name: str, node: ast.expr) -> Any:
