@@ -52,12 +52,13 @@ def class_name(name: str) -> str:
 
 def check_name(kind: str, name: str, where: str) -> str:
     """Return `name` if it is allowed as a name; raise UserError otherwise."""
-    if NAME.fullmatch(name) and not (kind == "machine" and name in RESERVED):
-        return name
-    raise UserError(
-        f"{where}: {name!r} cannot be the name of a {kind}; use small letters, digits, - and _ (at most 64, "
-        "starting with a letter or digit)"
-    )
+    start = f"{where}: {name!r} cannot be the name of a {kind}"
+    if not NAME.fullmatch(name):
+        rule = "use small letters, digits, - and _ (at most 64, starting with a letter or digit)"
+        raise UserError(f"{start}; {rule}")
+    if kind == "machine" and name in RESERVED:
+        raise UserError(f"{start}, since it stands for machines, or for the paper; choose another one")
+    return name
 
 
 def results_folder(smoke: bool) -> Path:

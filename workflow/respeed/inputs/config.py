@@ -16,7 +16,7 @@ from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
 from respeed.machine import machine_slug
 from respeed.model import FORM, LARGEST, SOME, Name, Named, Names, check_known, known
-from respeed.paths import NAME, ROOT
+from respeed.paths import NAME, RESERVED, ROOT
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
@@ -25,15 +25,18 @@ Minutes = Annotated[float, Field(ge=0, le=LARGEST)]
 
 def _split(value: Any) -> Any:
     """Return the words of a text with commas, as in --config; return any other value as it is."""
-    return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",")]
+    return value
 
 
 NameOf = TypeVar("NameOf")
+LISTED = {"type": "array", "items": {"type": "string"}}
 Chosen = Annotated[
     tuple[NameOf, ...],
     SOME,
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
-    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema({"anyOf": [{"const": "all"}, LISTED]}),
 ]
 PaperName = Annotated[str, known("paper", paper_names)]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
@@ -44,7 +47,7 @@ Machines = Annotated[
     Names,
     BeforeValidator(_split),
     SOME,
-    WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema({"anyOf": [{"enum": [THIS, ALL]}, LISTED]}),
 ]
 # Digits of a checksum. Who makes both versions of a paper finds two with the same eight digits in a second.
 DIGITS = 32
@@ -56,6 +59,13 @@ Consent = Annotated[
 # The keys of config.yaml that a preset may replace.
 CHOICES = {"papers", "experiments", "profiles"}
 INSTEAD = Field(default=None, description="replaces the value of the chosen preset")
+
+
+def _check_machine(name: Any) -> Any:
+    """Return the name of a machine, or None for "auto"; raise ValueError for a word that stands for others."""
+    if name in RESERVED:
+        raise ValueError(f"{name!r} stands for machines, or for the paper; choose another name")
+    return None if name == "auto" else name
 
 
 @dataclass(frozen=True, config=FORM)
@@ -100,7 +110,7 @@ class Config:
     papers: Chosen[PaperName]
     experiments: Chosen[str] | None
     profiles: Chosen[ProfileName]
-    machine: Annotated[Name | None, BeforeValidator(lambda name: None if name == "auto" else name)]
+    machine: Annotated[Name | None, BeforeValidator(_check_machine)]
     show: Machines = (THIS,)
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
     cluster: bool = False
@@ -121,8 +131,12 @@ class Config:
             raise ValueError("")  # the mistakes of presets have lines of their own
         check_known("preset", name, info.data["presets"])
         preset = info.data["presets"][name]
-        values = {key: info.data[key] for key in ("rounds", "most", "minutes") if info.data.get(key) is not None}
-        return dataclasses.replace(preset, **values)
+        chosen = {}
+        for key in ("rounds", "most", "minutes"):
+            value = info.data.get(key)
+            if value is not None:
+                chosen[key] = value
+        return dataclasses.replace(preset, **chosen)
 
     @field_validator("papers", "experiments", "profiles", mode="before")
     @classmethod
@@ -139,8 +153,9 @@ class Config:
     def _check_experiments(cls, names: Names | None, info: ValidationInfo) -> Names | None:
         if names and "papers" in info.data:
             with contextlib.suppress(UserError):  # named where the paper is read
-                papers = load_papers(info.data["papers"]).values()
-                tables = set[str]().union(*(paper.experiments for paper in papers))
+                tables = set[str]()
+                for paper in load_papers(info.data["papers"]).values():
+                    tables.update(paper.experiments)
                 for name in names:
                     check_known("experiment", name, tables)
         return names

@@ -127,9 +127,9 @@ def _find_files(paper: str) -> dict[str, str]:
 
 def _leads_out(link: Path, folder: Path) -> bool:
     """Return whether a link leads out of the folder, at once or by other links, even if it comes back."""
-    target = os.path.normpath(link.parent / os.readlink(link))
-    ends = ((target, folder), (os.path.realpath(link), os.path.realpath(folder)))
-    return not all(Path(end).is_relative_to(home) for end, home in ends)
+    target = Path(os.path.normpath(link.parent / os.readlink(link)))
+    end = Path(os.path.realpath(link))
+    return not (target.is_relative_to(folder) and end.is_relative_to(os.path.realpath(folder)))
 
 
 def _raise(error: OSError) -> None:
@@ -143,7 +143,9 @@ def _changes(commands: list[str], files: Mapping[str, str], consent: str) -> lis
         before = _shown_file(consent).read_text(encoding="utf-8")
     lines = before.splitlines()
     new = [command for command in commands if command not in lines]
-    new += [name for name, contents in files.items() if f"{name} {contents}" not in lines]
+    for name, contents in files.items():
+        if f"{name} {contents}" not in lines:
+            new.append(name)
     return new if before and new else ["something is gone, or it was allowed elsewhere"]
 
 

@@ -82,10 +82,11 @@ class Profile:
     @field_validator("device", "precision")
     @classmethod
     def _check_backend_has_it(cls, value: str, info: ValidationInfo) -> str:
+        key = str(info.field_name)
         kind, colon, index = value.partition(":")
         if facts := backends().get(info.data.get("backend", "")):
-            check_known(str(info.field_name), kind, getattr(facts, f"{info.field_name}s"))
-        if colon and (kind == "cpu" or info.field_name == "precision"):
+            check_known(key, kind, getattr(facts, f"{key}s"))
+        if colon and (kind == "cpu" or key == "precision"):
             raise ValueError(f"must be {kind}")
         if colon and not re.fullmatch("0|[1-9][0-9]{0,2}", index):
             raise ValueError(f"must be {kind} or {kind}:0")
@@ -146,7 +147,9 @@ def _check_options(text: str) -> str:
     """Return options of sbatch, each as --name=value, or --name if `ALONE`; raise ValueError for anything else."""
     for word in text.split():
         name, equals, value = word.removeprefix("--").partition("=")
-        is_whole = re.fullmatch(_VALUE, value) and value != "help" if equals else name in ALONE
+        is_whole = name in ALONE
+        if equals:
+            is_whole = bool(re.fullmatch(_VALUE, value)) and value != "help"
         if not word.startswith("--") or (name in OPTIONS and not is_whole):
             raise ValueError(f"{word!r} must be written as --name=value")
         check_known("option for a job", name, OPTIONS)

@@ -61,8 +61,9 @@ def _read(name: str, path: Path) -> Paper:
     for title, table in paper.experiments.items():
         lines = [*_table_mistakes(table, paper)]
         if not lines:
-            tiny = _cases(table, name, is_tiny=True)
-            table = replace(table, cases=tuple(_cases(table, name)), smoke_cases=tuple(tiny))
+            cases = tuple(_cases(table, name))
+            tiny = tuple(_cases(table, name, is_tiny=True))
+            table = replace(table, cases=cases, smoke_cases=tiny)
             experiments[title] = table
             lines = [*_case_mistakes(table)]
         if lines:
@@ -78,12 +79,9 @@ def _read(name: str, path: Path) -> Paper:
         paper, more = _read_published(paper, numbers)
         lines += more
     else:
-        others = [other for other in sorted(path.parent.iterdir()) if other.name.lower().startswith(numbers.stem)]
-        lines += [
-            f"{other}: is not read; a paper's printed numbers are in {numbers.name}"
-            for other in others
-            if not other.name.endswith(NOTES)
-        ]
+        for other in sorted(path.parent.iterdir()):
+            if other.name.lower().startswith(numbers.stem) and not other.name.endswith(NOTES):
+                lines.append(f"{other}: is not read; a paper's printed numbers are in {numbers.name}")
     if not lines:
         lines = [f"{numbers}: {line}" for line in _printed_mistakes(paper)]
     if lines:
@@ -154,12 +152,14 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
         yield f"{where}: leave repeats out: the table counts examples, which give the number of steps"
     if table.total and table.unit.counted:
         yield f"{where}: leave total out: {table.unit.name} of several cases do not add up"
-    for algorithm in algorithms:
+    used = {".workload": table.workload}
+    for name, algorithm in table.algorithms.items():
+        key = f".algorithms.{name}"
+        used[key] = name
         for row in algorithm.published_for:
-            yield from unknown(f"{where}.algorithms.{algorithm.name}.published_for: no row", row, paper.rows)
+            yield from unknown(f"{where}{key}.published_for: no row", row, paper.rows)
         for case in algorithm.cases:
-            yield from unknown(f"{where}.algorithms.{algorithm.name}.cases: no case", case, names)
-    used = {".workload": table.workload} | {f".algorithms.{name}": name for name in table.algorithms}
+            yield from unknown(f"{where}{key}.cases: no case", case, names)
     for entry in entries:
         key = f": case {entry.name}"
         if entry.workload:
@@ -169,13 +169,19 @@ def _table_mistakes(table: Experiment, paper: Paper) -> Iterator[str]:
             yield f"{where}{key}: a table of several algorithms {advice}"
         if PROGRAM in entry.parameters:
             yield f"{where}{key}: unknown key 'program'; write it in the table"
-    reasons = {key: why_unusable("workload", name) for key, name in used.items()}
-    if any(reasons.values()):
-        yield from (f"{where}{key}: {reason}" for key, reason in reasons.items() if reason)
+    reasons = []
+    keys = set[str]()
+    for key, name in used.items():
+        if reason := why_unusable("workload", name):
+            reasons.append(f"{where}{key}: {reason}")
+        else:
+            _, takes = _kinds(table, name)
+            keys.update(takes)
+    if reasons:
+        yield from reasons
     elif PROGRAM in used.values() and table.program is None:
         yield f"{where}: the table has no program; write program: {{command: [...]}} there"
     else:
-        keys = set[str]().union(*(_kinds(table, name)[1] for name in used.values()))
         for key in table.protocol:
             yield from unknown(f"{where}.protocol: unknown key", key, keys)
 
@@ -221,9 +227,10 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     where = f"claims.{claim.name}"
     needed = NEEDS[claim.test]
     for key in dict.fromkeys(chain.from_iterable(NEEDS.values())):
-        if key in needed and not getattr(claim, key):
+        is_given = bool(getattr(claim, key))
+        if key in needed and not is_given:
             yield f"{where}: the key {key!r} is missing: the test {claim.test} needs it"
-        if key not in needed and getattr(claim, key):
+        if is_given and key not in needed:
             yield f"{where}.{key}: the test {claim.test} has no such key; leave it out"
     if claim.cases and claim.of:
         yield f"{where}.cases: the claims in `of` have their cases; leave it out"
@@ -239,34 +246,47 @@ def _claim_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
     for name in claim.over:
         wrong += unknown(f"{where}.over: no row", name, paper.rows)
     yield from wrong
-    if wrong or ("row" in needed and not claim.row):
-        return
+    if claim.row and not wrong:
+        yield from _place_mistakes(claim, paper)
+
+
+def _place_mistakes(claim: Claim, paper: Paper) -> Iterator[str]:
+    """Yield the mistakes in the cases and rows of a claim, whose table and rows exist."""
+    where = f"claims.{claim.name}"
     table = paper.experiments[claim.experiment]
-    sizes = {case.name: case.parameters.get(claim.by, 0) for case in table.cases}
-    may_sum = claim.test in ("each", "faster")
-    for case in claim.cases:
-        names = {*table.case_names()} if may_sum else {*sizes} - {claim.over_case}
-        yield from unknown(f"{where}.cases: no case", case, names)
+    sizes = {}
+    parameters = set[str]()
+    for case in table.cases:
+        size = case.parameters.get(claim.by, 0)
+        sizes[case.name] = size if isinstance(size, int | float) else 0
+        parameters.update(case.parameters)
+    names = set(table.case_names())
+    if claim.test not in ("each", "faster"):
+        names = sizes.keys() - {claim.over_case}
+    for name in claim.cases:
+        yield from unknown(f"{where}.cases: no case", name, names)
+    row = paper.rows[claim.row]
     for name in claim.over:
-        if name == claim.row or (not table.algorithms and _are_alike(paper.rows[name], paper.rows[claim.row])):
+        is_same = not table.algorithms and _are_alike(row, paper.rows[name])
+        if is_same or name == claim.row:
             yield f"{where}.over: {name} and {claim.row} stand for the same rows of ours: their speedup is always 1"
-    if "by" in needed:
-        keys = set[str]().union(*(case.parameters for case in table.cases))
-        wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
-        wrong += unknown(f"{where}.by: no parameter", claim.by, keys)
-        yield from wrong
-        numbers = {name: size if isinstance(size, int | float) else 0 for name, size in sizes.items()}
-        first = numbers.pop(claim.over_case, 0)
-        least = min(numbers.values(), default=math.inf)
-        if not wrong and not 0 < first < least:
-            yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
+    if "by" not in NEEDS[claim.test]:
+        return
+    wrong = unknown(f"{where}.over_case: no case", claim.over_case, sizes)
+    wrong += unknown(f"{where}.by: no parameter", claim.by, parameters)
+    yield from wrong
+    first = sizes.pop(claim.over_case, 0)
+    least = min(sizes.values(), default=math.inf)
+    if not wrong and not 0 < first < least:
+        yield f"{where}.by: {claim.by} must be a number that is larger in every case than in {claim.over_case}"
 
 
 def _twin_mistakes(paper: Paper) -> Iterator[str]:
     """Yield the rows that no table could tell apart; the year stands in none."""
     seen: dict[Names, str] = {}
     for row in paper.rows.values():
-        words = ", ".join(filter(None, [row.label, row.algorithm, row.device, row.precision]))
+        facts = (row.label, row.algorithm, row.device, row.precision)
+        words = ", ".join(filter(None, facts))
         first = seen.setdefault((words, row.package), row.name)
         if first != row.name:
             yield f"rows.{row.name}.label: tables cannot tell it from {first}, {words}; give it another label"
@@ -274,7 +294,8 @@ def _twin_mistakes(paper: Paper) -> Iterator[str]:
 
 def _are_alike(row: PublishedRow, base: PublishedRow) -> bool:
     """Return whether both published rows are compared with the same rows of ours."""
-    return bool({*row.beside} & {*base.beside}) and (row.precision or "fp32") == (base.precision or "fp32")
+    precisions = {row.precision or "fp32", base.precision or "fp32"}
+    return len(precisions) == 1 and not set(row.beside).isdisjoint(base.beside)
 
 
 # published.csv.
@@ -302,15 +323,19 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
             numbers = speedups if unit == SPEEDUP else values
             if key in numbers:
                 wrong.append(f"{', '.join(key)} is there twice; leave one of them out")
-            text = printed.removesuffix(SPEEDUP).strip()
-            numbers[key] = Printed(_number(value), text) if value else Printed(math.nan, printed)
+            if value:
+                text = printed.removesuffix(SPEEDUP).strip()
+                numbers[key] = Printed(_number(value), text)
+            else:
+                numbers[key] = Printed(math.nan, printed)
         mistakes += [f"{path}:{number}: {mistake}" for mistake in wrong]
     return replace(paper, published=values, speedups=speedups), mistakes
 
 
 def _split_line(line: str) -> list[str]:
     """Return the cells of a line, without the blanks around them that spreadsheets and people leave."""
-    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+    lines = csv.reader([line], skipinitialspace=True)
+    return [cell.strip() for cell in next(lines, [])]
 
 
 def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
@@ -322,13 +347,16 @@ def _line_mistakes(cells: list[str], paper: Paper) -> Iterator[str]:
     yield from unknown("no experiment", experiment, paper.experiments)
     yield from unknown("no row", row, paper.rows)
     if table := paper.experiments.get(experiment):
-        yield from unknown("no case", case, [table.columns.get(name, name) for name in table.case_names()])
+        columns = [table.columns.get(name, name) for name in table.case_names()]
+        yield from unknown("no case", case, columns)
         yield from unknown("no unit", unit, [table.unit.name, SPEEDUP])
-    if not value and _WORDS.fullmatch(printed) and unit != SPEEDUP and not name_unprintable(printed):
+    has_words = _WORDS.fullmatch(printed) and not name_unprintable(printed)
+    if has_words and not value and unit != SPEEDUP:
         return
-    if "," in value or not 0 < _number(value) <= LARGEST:
+    number = _number(value)
+    if "," in value or not 0 < number <= LARGEST:
         yield f"value: must be a number greater than 0, in digits with a point, such as 1234.5, not {value!r}"
-    elif _number(printed) != _number(value):
+    elif _number(printed) != number:
         yield f"printed: must be the value, {value}, in digits such as 1,234.5, not {printed!r}"
 
 
@@ -340,8 +368,9 @@ def _number(text: str) -> float:
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
     """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
+    places = [*paper.published, *paper.speedups]
     for table in paper.experiments.values():
-        printed = {column for name, column, _ in (*paper.published, *paper.speedups) if name == table.name}
+        printed = {column for name, column, _ in places if name == table.name}
         for case, column in table.columns.items():
             yield from unknown(f"no number is printed in the column of the case {case!r}:", column, printed)
     for (name, column, row), number in paper.speedups.items():
@@ -357,11 +386,12 @@ def _printed_mistakes(paper: Paper) -> Iterator[str]:
             continue
         row = claim.row
         name = claim.experiment
-        cases = claim.cases or paper.experiments[name].case_names()
-        speedups = [
-            paper.speedup(name, case, row, claim.over) or paper.printed_speedup(name, case, row) for case in cases
-        ]
+        speedups = []
+        for case in claim.cases or paper.experiments[name].case_names():
+            printed_speedup = paper.printed_speedup(name, case, row)
+            speedups.append(paper.speedup(name, case, row, claim.over) or printed_speedup)
         if not any(speedups) or (claim.cases and not all(speedups)):
-            where = " of ".join(filter(None, [", ".join(claim.cases), name]))
+            cases = ", ".join(claim.cases)
+            where = f"{cases} of {name}" if cases else name
             start = f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(claim.over)}"
             yield f"{start} in {where}, nor numbers for one"

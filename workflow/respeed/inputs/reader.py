@@ -118,7 +118,8 @@ class Files(Generic[Model]):
         read = {self.path(name) for name in self._stems()}
         for path in sorted(self.folder.glob("[!._]*")):
             if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith(NOTES):
-                wanted = self.path(path.name.partition(".")[0]).relative_to(self.folder)
+                stem, _, _ = path.name.partition(".")
+                wanted = self.path(stem).relative_to(self.folder)
                 lines.append(f"{from_here(path)}: is not read; a {self.kind}'s file here is named {wanted}")
         return lines
 
@@ -129,13 +130,15 @@ class Files(Generic[Model]):
 
     def _stems(self) -> list[str]:
         paths = self.folder.glob(self.pattern)
-        return sorted(path.relative_to(self.folder).parts[0].removesuffix(".yaml") for path in paths)
+        names = [path.relative_to(self.folder).parts[0] for path in paths]
+        return sorted(name.removesuffix(".yaml") for name in names)
 
 
 def from_here(path: Path) -> Path:
     """Return the path for messages, relative to the working directory if the path lies there or in the project."""
-    is_near = path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd())
-    return Path(os.path.relpath(path)) if is_near else path
+    if path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd()):
+        return Path(os.path.relpath(path))
+    return path
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -186,7 +189,8 @@ def parse_yaml(text: str, where: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark else ""
         why = f"{line}: {error.problem or error.context}"
         if isinstance(error, ScannerError | ParserError):
             why = _find_odd(error, text) or why
@@ -198,7 +202,9 @@ def parse_yaml(text: str, where: str) -> Any:
 def _find_odd(error: yaml.MarkedYAMLError, text: str) -> str | None:
     """Return the line and name of the first character that is not what it seems, of those where the parser stumbled."""
     marks = [mark.line for mark in (error.context_mark, error.problem_mark) if mark]
-    for number, line in enumerate(text.split("\n")[min(marks) : max(marks) + 1], start=min(marks) + 1):
+    first = min(marks)
+    lines = text.split("\n")[first : max(marks) + 1]
+    for number, line in enumerate(lines, first + 1):
         if char := name_unprintable(line.strip("\r")) or name_odd(line):
             return f":{number}: holds the character {char}; replace it by a plain blank or mark"
     return None
@@ -236,11 +242,12 @@ class _Loader(Composer, yaml.CSafeLoader):
         return super().construct_mapping(node, deep=True)
 
     def construct_text(self, node: yaml.ScalarNode) -> str:
-        if char := name_unprintable(node.value):
+        text: str = node.value
+        if char := name_unprintable(text):
             raise _refused(f"a text holds the character {char}; write it without, on one line", node.start_mark)
-        if node.value.strip() != node.value.strip(" ") and (char := name_odd(node.value)):
+        if text.strip() != text.strip(" ") and (char := name_odd(text)):
             raise _refused(f"a text begins or ends with the character {char}; write it without", node.start_mark)
-        return str(node.value)
+        return text
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
         """Return the number, as an int if it has no fraction, such as 1e6 or 7.0."""
@@ -314,7 +321,7 @@ def fit(form: Callable[..., Model], data: Any, path: Path, *, overridden: Collec
             where = "--config" if location and location[0] in overridden else from_here(path)
             keys = ".".join(clip(str(part), SHOWN) for part in location)
             text = _join(messages[location], values.get(location))
-            lines.append(f"{where}: {keys}: {text}" if location else f"{where}: {text}")
+            lines.append(": ".join(filter(None, [str(where), keys, text])))
     raise UserError(*lines)
 
 
@@ -339,7 +346,8 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Location, str]:
             return location, f"unknown key{nearest(str(location[-1]), keys)}"
         case "string_pattern_mismatch":
             described = [node["description"] for node in _forms_at(form, location) if "description" in node]
-            return location, f"must be {' or '.join(described) or error['ctx']['pattern']}"
+            allowed = " or ".join(described) or error["ctx"]["pattern"]
+            return location, f"must be {allowed}"
     message = error["msg"]
     for pattern, word in WORDS.items():
         message = re.sub(pattern, word, message)
@@ -353,14 +361,15 @@ def _join(messages: list[str], value: Any) -> str:
     text = " or ".join(dict.fromkeys(messages)).replace(" or must be ", " or ")
     if not text.startswith("must "):
         return text
-    guess = nearest(str(value), re.findall("'([^']*)'", text)).partition(";")[0]
-    return f"{text}, not {'nothing' if value is None else clip(repr(value), SHOWN)}{guess}"
+    allowed = re.findall("'([^']*)'", text)
+    guess = nearest(str(value), allowed).partition(";")[0]
+    given = "nothing" if value is None else clip(repr(value), SHOWN)
+    return f"{text}, not {given}{guess}"
 
 
 def _forms_at(form: Any, location: Location) -> list[dict[str, Any]]:
     """Return the nodes of the JSON Schema for this place, one for each form that the value may have."""
     schema = json_schema(form)
-    definitions = {f"#/$defs/{name}": node for name, node in schema.get("$defs", {}).items()}
     nodes = [schema]
     for part in location:
         inner = "items" if isinstance(part, int) else "additionalProperties"
@@ -368,7 +377,9 @@ def _forms_at(form: Any, location: Location) -> list[dict[str, Any]]:
         nodes = []
         for parent in parents:
             node = parent.get("properties", {}).get(part) or parent.get(inner) or {}
-            nodes += [definitions.get(option.get("$ref"), option) for option in node.get("anyOf", [node])]
+            for option in node.get("anyOf", [node]):
+                definition = option.get("$ref", "").rpartition("/")[2]
+                nodes.append(schema["$defs"][definition] if definition else option)
     return nodes
 
 

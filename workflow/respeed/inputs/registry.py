@@ -68,8 +68,8 @@ class WorkloadFacts:
         """Return whether the workload has a step, or parts of a step, in a framework."""
         if self.frameworks and framework not in self.frameworks:
             return False
-        names = (framework, f"steps_{framework}")
-        return any(name in names or name.startswith(f"{framework}_") for name in self.methods)
+        step = re.compile(f"(steps_)?{framework}|{framework}_.*")
+        return any(map(step.fullmatch, self.methods))
 
     @property
     def backends(self) -> Names:
@@ -208,7 +208,8 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
         match statement:
             case ast.AnnAssign(ast.Name(name), annotation, default) if "ClassVar" not in ast.dump(annotation):
                 fields[name] = ("options" if default else "parameters", _kind(path, name, annotation))
-    methods = tuple(statement.name for statement in body if isinstance(statement, ast.FunctionDef))
+    functions = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
+    methods = tuple(function.name for function in functions)
     data = _literals(path, body, VARIABLES)
     data |= {"file": path, "methods": methods, "parameters": {}, "options": {}}
     for name, (group, kind) in fields.items():
@@ -233,7 +234,9 @@ def _kind(path: Path, name: str, annotation: ast.expr) -> Any:
             return "real"
         case ast.Subscript(ast.Name("Literal"), texts):
             allowed = _literal(path, name, texts)
-            return tuple(filter(None, allowed if isinstance(allowed, tuple) else (allowed,)))
+            if not isinstance(allowed, tuple):
+                allowed = (allowed,)
+            return tuple(filter(None, allowed))
         case ast.Subscript(ast.Name("dict")):
             return "any"
     raise UserError(f"{from_here(path)}:{annotation.lineno}: {name}: must be int, float or Literal[...]")
@@ -255,8 +258,9 @@ def _literals(path: Path, body: Iterable[ast.stmt], names: Collection[str]) -> d
     for statement in body:
         match statement:
             case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
-                nodes[name] = value
-    return {name: _literal(path, name, node) for name, node in nodes.items() if name in names}
+                if name in names:
+                    nodes[name] = value
+    return {name: _literal(path, name, node) for name, node in nodes.items()}
 
 
 def _literal(path: Path, name: str, node: ast.expr) -> Any:

@@ -19,6 +19,9 @@ from numpy.typing import DTypeLike
 from respeed.paths import private_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# The arrays that passes take, and their types.
+Array = np.ndarray
+float32 = np.float32
 
 # All options that let sums be vectorised, but none that may ignore NaN and infinity, which checks look for.
 FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
@@ -91,13 +94,13 @@ def compiled_parallel(function: Function, worth: int = 1) -> Function:
     """
     on_one, on_all = compiled_twice(function)
 
-    def call(out: np.ndarray, *arguments: Any, **named: Any) -> None:
+    def call(out: Array, *arguments: Any, **named: Any) -> None:
         (on_one if worth * out.size < FEW or get_num_threads() == 1 else on_all)(out, *arguments, **named)
 
     return cast(Function, call)
 
 
-def empty_aligned(shape: Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
+def empty_aligned(shape: Sequence[int], dtype: DTypeLike = float32) -> Array:
     """Return an uninitialised array that begins at the start of a cache line."""
     count = math.prod(shape)
     size = np.dtype(dtype).itemsize

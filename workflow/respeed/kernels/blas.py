@@ -18,6 +18,7 @@ from scipy.linalg import cython_blas
 from scipy.linalg.blas import dgemv, sgemv
 
 from respeed import kernels
+from respeed.kernels import Array
 
 # Whether all BLAS functions take sizes as 32-bit integers, as this file passes them. They do in all wheels; another
 # build of SciPy may take int64_t.
@@ -56,9 +57,9 @@ _TYPES = "void(int64, {0}[:, ::1], {0}[:, ::1], {0}[:, ::1], boolean, boolean, {
 
 def _multiply(
     address: int,
-    a: np.ndarray,
-    b: np.ndarray,
-    out: np.ndarray,
+    a: Array,
+    b: Array,
+    out: Array,
     transpose_a: bool,
     transpose_b: bool,
     alpha: np.floating[Any],
@@ -70,28 +71,27 @@ def _multiply(
         raise ValueError("shapes do not fit")
     # BLAS is column-major: a row-major (m, n) array is a column-major (n, m) one of the same memory, so that C = A B is
     # asked for as C^T = B^T A^T, and nothing is copied.
-    _call(
-        address,
-        (
-            _T if transpose_b else _N, _T if transpose_a else _N, np.int32(n), np.int32(m), np.int32(k), alpha,
-            b.ctypes.data, np.int32(b.shape[1]), a.ctypes.data, np.int32(a.shape[1]), beta,
-            out.ctypes.data, np.int32(out.shape[1]),
-        ),
+    code_b = _T if transpose_b else _N
+    code_a = _T if transpose_a else _N
+    columns_b = np.int32(b.shape[1])
+    columns_a = np.int32(a.shape[1])
+    columns = np.int32(n)
+    arguments = (
+        code_b, code_a, columns, np.int32(m), np.int32(k), alpha,
+        b.ctypes.data, columns_b, a.ctypes.data, columns_a, beta, out.ctypes.data, columns,
     )  # fmt: skip
+    _call(address, arguments)
 
 
 # By type: the compiled matrix product, the address of its BLAS function, and the product with a vector.
-_PRODUCTS = {
-    np.dtype(name): (
-        kernels.compiled_for(_TYPES.format(name), _multiply),
-        get_cython_function_address("scipy.linalg.cython_blas", gemm_name),
-        gemv,
-    )
-    for name, gemm_name, gemv in (("float32", "sgemm", sgemv), ("float64", "dgemm", dgemv))
-}
+_PRODUCTS = {}
+for _name, _gemm, _gemv in (("float32", "sgemm", sgemv), ("float64", "dgemm", dgemv)):
+    _product = kernels.compiled_for(_TYPES.format(_name), _multiply)
+    _address = get_cython_function_address("scipy.linalg.cython_blas", _gemm)
+    _PRODUCTS[np.dtype(_name)] = (_product, _address, _gemv)
 
 
-def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
+def gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0) -> Array:
     """Compute out <- alpha a @ b + beta out by SciPy's BLAS, and return `out`. Nothing is copied.
 
     Parameters
@@ -116,5 +116,9 @@ def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray, alpha: float = 1.0, beta
         if not np.may_share_memory(result, out):  # SciPy copies silently what it cannot take as it is
             raise ValueError(f"gemm takes C-contiguous {out.dtype} arrays")
         return out
-    product(address, a.T if transpose_a else a, b.T if transpose_b else b, out, transpose_a, transpose_b, alpha, beta)
+    if transpose_a:
+        a = a.T
+    if transpose_b:
+        b = b.T
+    product(address, a, b, out, transpose_a, transpose_b, alpha, beta)
     return out

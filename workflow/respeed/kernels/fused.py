@@ -21,9 +21,16 @@ PIECE = tl.constexpr(256)
 LANES = tl.constexpr(8)
 # One variant serves all sizes and addresses. By default Triton compiles a variant for each pattern of arguments that
 # 16 divides, when it first meets the pattern, even while a graph is captured.
-_compiled = partial(triton.jit, do_not_specialize=list(range(12)), do_not_specialize_on_alignment=list(range(12)))
+_ARGUMENTS = list(range(12))
+_compiled = partial(triton.jit, do_not_specialize=_ARGUMENTS, do_not_specialize_on_alignment=_ARGUMENTS)
 # Whether a * b + c is rounded once: Triton's default is about to change.
 _FUSED = {"enable_fp_fusion": True}
+
+
+@_compiled
+def _read(array, at, columns):
+    """Read elements of a row, or 0 past its last column."""
+    return tl.load(array + at, at < columns, 0.0)
 
 
 @_compiled
@@ -36,8 +43,9 @@ def _coordinate_step(out, remaining, s, diagonal, active, columns, penalty):
     g = tl.load(diagonal + at, inside, 1.0)
     x = tl.load(s + place, inside, 0.0)
     pull = tl.load(remaining + place, inside, 0.0) + x * g
-    new = (tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)) / g
-    tl.store(out + place, tl.where(tl.load(active + row) != 0.0, new - x, 0.0), inside)
+    soft = tl.maximum(pull - penalty, 0.0) + tl.minimum(pull + penalty, 0.0)
+    is_active = tl.load(active + row) != 0.0
+    tl.store(out + place, tl.where(is_active, soft / g - x, 0.0), inside)
 
 
 @_compiled
@@ -46,47 +54,49 @@ def _line_search(
 ):
     """Search along one row: the first loop tries all lengths, the second moves by the chosen one."""
     row = tl.program_id(0).to(tl.int64)
-    s = s + row * columns
-    remaining = remaining + row * columns
-    direction = direction + row * columns
-    moved = moved + row * columns
+    begin = row * columns
+    s += begin
+    remaining += begin
+    direction += begin
+    moved += begin
     lane = tl.arange(0, LANES)
-    t = tl.load(lengths + lane, lane < count, 0.0)
+    t = _read(lengths, lane, count)
     slopes = tl.zeros((PIECE,), tl.float32)
-    curves = tl.zeros((PIECE,), tl.float32)
-    norms = tl.zeros((PIECE,), tl.float32)
+    curves = slopes
+    norms = slopes
     after = tl.zeros((LANES,), tl.float32)
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
-        inside = at < columns
-        d = tl.load(direction + at, inside, 0.0)
-        x = tl.load(s + at, inside, 0.0)
-        slopes += tl.load(remaining + at, inside, 0.0) * d
-        curves += tl.load(moved + at, inside, 0.0) * d
+        d = _read(direction, at, columns)
+        x = _read(s, at, columns)
+        slopes += _read(remaining, at, columns) * d
+        curves += _read(moved, at, columns) * d
         norms += tl.abs(x)
-        after += tl.sum(tl.abs(x[:, None] + t[None, :] * d[:, None]), 0)
+        tried = x[:, None] + t[None, :] * d[:, None]
+        after += tl.sum(tl.abs(tried), 0)
     slope = tl.sum(slopes, 0)
     curve = tl.sum(curves, 0)
     norm = tl.sum(norms, 0)
     before = tl.load(objective + row)
     on = tl.load(active + row)
     change = 0.5 * t * t * curve - t * slope + penalty * (after - norm)
-    lowers = (change < -of_objective * before - of_norm * penalty * norm) & (t * on > 0.0)
+    enough = -of_objective * before - of_norm * penalty * norm
+    lowers = (change < enough) & (t * on > 0.0)
     chosen = tl.min(tl.where(lowers, lane, lane + LANES), 0)
-    taken = tl.sum(tl.where(lane == chosen, t, 0.0), 0)
+    is_chosen = lane == chosen
+    taken = tl.sum(tl.where(is_chosen, t, 0.0), 0)
+    gained = tl.sum(tl.where(is_chosen, change, 0.0), 0)
     limit = tl.where(chosen < LANES, columns, 0)  # columns before this one are written: none without a length
     # All threads read `objective` and `active`, and one writes them, after all have read: else a row takes two lengths.
     tl.debug_barrier()
-    tl.store(objective + row, before + tl.sum(tl.where(lane == chosen, change, 0.0), 0))
+    tl.store(objective + row, before + gained)
     tl.store(active + row, tl.where(chosen < LANES, 1.0, 0.0))
     for first in range(0, columns, PIECE):
         at = first + tl.arange(0, PIECE)
-        inside = at < limit
-        x = tl.load(s + at, inside, 0.0) + taken * tl.load(direction + at, inside, 0.0)
-        tl.store(s + at, x, inside)
-        tl.store(
-            remaining + at, tl.load(remaining + at, inside, 0.0) - taken * tl.load(moved + at, inside, 0.0), inside
-        )
+        x = _read(s, at, limit) + taken * _read(direction, at, limit)
+        tl.store(s + at, x, at < limit)
+        c = _read(remaining, at, limit) - taken * _read(moved, at, limit)
+        tl.store(remaining + at, c, at < limit)
 
 
 def coordinate_step(
@@ -109,8 +119,8 @@ def line_search(
 
 
 def compile_for(device: torch.device) -> None:
-    """Compile both kernels for a device, and run them there on arrays of one element."""
-    a, b, c, d = (torch.ones(1, 1, device=device) for _ in range(4))
-    objective, active, lengths = (torch.ones(1, device=device) for _ in range(3))
-    coordinate_step(a, b, c, d[0], 1.0, active)
-    line_search(a, b, objective, active, c, d, 1.0, lengths, 0.0, 0.0)
+    """Compile both kernels for a device, and run them there on one element."""
+    matrix = torch.ones(1, 1, device=device)
+    vector = matrix[0]
+    coordinate_step(matrix, matrix, matrix, vector, 1.0, vector)
+    line_search(matrix, matrix, vector, vector, matrix, matrix, 1.0, vector, 0.0, 0.0)

@@ -6,25 +6,29 @@ A draw depends on its place and on a key, not on the draw before it: rows can be
 the same numbers can be drawn again.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
-from respeed.kernels import compiled, compiled_parallel, compiled_twice
+from respeed.kernels import Array, compiled, compiled_parallel, compiled_twice, float32
+
+int32 = np.int32
+uint32 = np.uint32
 
 # exp(-z) = 2^x = 2^whole 2^f, |f| <= 1/2. 2^f is computed by its Taylor series: the first term that is left out is at
 # most 1.2e-7, a rounding error in float32. 2^whole is written into the exponent bits of a float32.
-_LOG2_E = np.float32(1 / np.log(2.0))
-_LARGEST = np.float32(126.0)
-_C1, _C2, _C3, _C4, _C5, _C6 = (np.float32(np.log(2.0) ** n / np.prod(np.arange(1.0, n + 1))) for n in range(1, 7))
-_ONE = np.float32(1.0)
-_HALF = np.float32(0.5)
+_LOG2_E = float32(1 / np.log(2.0))
+_LARGEST = float32(126.0)
+_C1, _C2, _C3, _C4, _C5, _C6 = (float32(math.log(2) ** n / math.factorial(n)) for n in range(1, 7))
+_ONE = float32(1.0)
+_HALF = float32(0.5)
 
 
 @compiled
-def _sigmoid32(z: np.float32) -> np.float32:
+def _sigmoid32(z: float32) -> float32:
     """Compute 1 / (1 + exp(-z)) within 1e-7, without a function call, so that loops are vectorised."""
     x = -z * _LOG2_E
     # Comparisons, not min and max, which would have to order NaN: NaN passes through, and the checks see it.
@@ -32,9 +36,11 @@ def _sigmoid32(z: np.float32) -> np.float32:
     x = _LARGEST if x > _LARGEST else x
     whole = np.floor(x + _HALF)
     f = x - whole
-    fraction = (((((_C6 * f + _C5) * f + _C4) * f + _C3) * f + _C2) * f + _C1) * f + _ONE
-    power: np.float32 = np.int32(np.int32(np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
-    probability: np.float32 = _ONE / (_ONE + fraction * power)
+    late = ((_C6 * f + _C5) * f + _C4) * f + _C3
+    fraction = ((late * f + _C2) * f + _C1) * f + _ONE
+    exponent = int32(int32(whole) + int32(127))
+    power: float32 = int32(exponent << int32(23)).view(float32)
+    probability: float32 = _ONE / (_ONE + fraction * power)
     return probability
 
 
@@ -51,7 +57,7 @@ def _sigmoid_of_type(z: types.Type) -> Any:
 
 
 @compiled_parallel
-def add_bias(out: np.ndarray, bias: np.ndarray) -> None:
+def add_bias(out: Array, bias: Array) -> None:
     """Compute out <- out + bias; out (m, n), bias (n,)."""
     for row in prange(len(out)):
         o = out[row]
@@ -60,7 +66,7 @@ def add_bias(out: np.ndarray, bias: np.ndarray) -> None:
 
 
 @compiled_parallel
-def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
+def add_sigmoid(out: Array, bias: Array, scale: float = 1.0) -> None:
     """Compute out <- scale sigmoid(out + bias); out (m, n), bias (n,)."""
     factor = out.dtype.type(scale)
     for row in prange(len(out)):
@@ -70,7 +76,7 @@ def add_sigmoid(out: np.ndarray, bias: np.ndarray, scale: float = 1.0) -> None:
 
 
 @compiled_parallel
-def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
+def add_tanh(out: Array, bias: Array) -> None:
     """Compute out <- tanh(out + bias); out (m, n), bias (n,).
 
     It is computed as 2 sigmoid(2 z) - 1, whose error is small relative to 1, not relative to tanh(z).
@@ -84,7 +90,7 @@ def add_tanh(out: np.ndarray, bias: np.ndarray) -> None:
 
 
 @compiled_parallel
-def add_sigmoid_sample(out: np.ndarray, bias: np.ndarray, sample: np.ndarray, draws: np.ndarray) -> None:
+def add_sigmoid_sample(out: Array, bias: Array, sample: Array, draws: Array) -> None:
     """Compute out <- sigmoid(out + bias), and sample <- 1 where draws < out, else 0.
 
     `out`, `sample` and `draws` are (m, n), `bias` is (n,). `draws` is fp32 whatever the type of the others.
@@ -101,7 +107,7 @@ def add_sigmoid_sample(out: np.ndarray, bias: np.ndarray, sample: np.ndarray, dr
 
 
 @compiled_parallel
-def times_sigmoid_slope(error: np.ndarray, out: np.ndarray) -> None:
+def times_sigmoid_slope(error: Array, out: Array) -> None:
     """Compute error <- error out (1 - out), where out = sigmoid(z); both (m, n)."""
     unit = out.dtype.type(1)
     for row in prange(len(error)):
@@ -112,7 +118,7 @@ def times_sigmoid_slope(error: np.ndarray, out: np.ndarray) -> None:
 
 
 @compiled_parallel
-def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
+def times_tanh_slope(error: Array, out: Array) -> None:
     """Compute error <- error (1 - out^2), where out = tanh(z); both (m, n)."""
     unit = out.dtype.type(1)
     for row in prange(len(error)):
@@ -123,7 +129,7 @@ def times_tanh_slope(error: np.ndarray, out: np.ndarray) -> None:
 
 
 @compiled_parallel
-def softmax_error(out: np.ndarray, logits: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
+def softmax_error(out: Array, logits: Array, labels: Array, costs: Array) -> None:
     """Compute out <- softmax(logits) - onehot(labels), and costs <- -log softmax(logits) at the labels.
 
     `out` and `logits` are (m, n), `labels` and `costs` (m,). Each row's largest logit is subtracted before exp.
@@ -150,7 +156,7 @@ _TOGETHER = 64  # the product of so many factors of at least 1/2 does not underf
 
 
 @compiled_parallel
-def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
+def sigmoid_error(out: Array, x: Array, costs: Array) -> None:
     """Compute out <- x - sigmoid(z) for the logits z in `out`, and costs <- each row's sum of log(1 + exp z) - x z.
 
     `out` and `x` are (m, n), `costs` (m,). log(1 + exp z) is max(z, 0) - log(sigmoid |z|).
@@ -174,9 +180,9 @@ def sigmoid_error(out: np.ndarray, x: np.ndarray, costs: np.ndarray) -> None:
 
 
 @compiled_parallel
-def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> None:
+def mask(out: Array, x: Array, draws: Array, share: float) -> None:
     """Compute out <- x where draws >= share, else 0; all (m, n)."""
-    below = np.float32(share)
+    below = float32(share)
     zero = out.dtype.type(0)
     for row in prange(len(out)):
         o = out[row]
@@ -187,52 +193,58 @@ def mask(out: np.ndarray, x: np.ndarray, draws: np.ndarray, share: float) -> Non
 
 
 # Odd numbers with about as many bits set as not: any such factors mix well between the shifts, as the tests show.
-_MIX1 = np.uint32(0x9E3779B1)
-_MIX2 = np.uint32(0x85EBCA77)
-_MIX3 = np.uint32(0xC2B2AE3D)
+_MIX1 = uint32(0x9E3779B1)
+_MIX2 = uint32(0x85EBCA77)
+_MIX3 = uint32(0xC2B2AE3D)
 
 
 @compiled
-def draw(place: np.uint32, first: np.uint32, second: np.uint32) -> np.float32:
+def _fold(x: uint32, bits: int) -> uint32:
+    """Compute x xor (x >> bits): multiplication spreads a bit only to higher ones."""
+    return uint32(x ^ uint32(x >> uint32(bits)))
+
+
+@compiled
+def draw(place: uint32, first: uint32, second: uint32) -> float32:
     """Hash a place under the key (first, second) to a number in [0, 1), a multiple of 2^-24.
 
     The hash multiplies and shifts. It uses the key's two numbers at different steps: so the draws of one key are not
     the draws of another key at shifted places.
     """
-    x = np.uint32(np.uint32(place ^ first) * _MIX1)
-    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(15))) + second)
-    x = np.uint32(x * _MIX2)
-    x = np.uint32(np.uint32(x ^ np.uint32(x >> np.uint32(13))) * _MIX3)
-    x = np.uint32(x ^ np.uint32(x >> np.uint32(16)))
-    return np.float32(np.int32(np.uint32(x >> np.uint32(8)))) * np.float32(2.0**-24)
+    x = uint32(uint32(place ^ first) * _MIX1)
+    x = uint32(_fold(x, 15) + second)
+    x = uint32(x * _MIX2)
+    x = uint32(_fold(x, 13) * _MIX3)
+    high = uint32(_fold(x, 16) >> uint32(8))
+    return float32(int32(high)) * float32(2.0**-24)
 
 
 @compiled
-def fill_drawn(out: np.ndarray, begin: int, low: float, width: float, first: np.uint32, second: np.uint32) -> None:
+def fill_drawn(out: Array, begin: int, low: float, width: float, first: uint32, second: uint32) -> None:
     """Fill `out` (n,) with draws from [low, low + width), for places from `begin` on; draws are always float32."""
-    least = np.float32(low)
-    span = np.float32(width)
-    place = np.uint32(begin)
+    least = float32(low)
+    span = float32(width)
+    place = uint32(begin)
     for j in range(len(out)):
-        out[j] = draw(np.uint32(place + np.uint32(j)), first, second) * span + least
+        out[j] = draw(uint32(place + uint32(j)), first, second) * span + least
 
 
 @compiled_parallel
-def fill_uniform(out: np.ndarray, first: np.uint32, second: np.uint32) -> None:
+def fill_uniform(out: Array, first: uint32, second: uint32) -> None:
     """Fill `out` (m, n) with draws from [0, 1) under the key (first, second), each for its place in `out`."""
     for row in prange(len(out)):
         fill_drawn(out[row], row * out.shape[1], 0.0, 1.0, first, second)
 
 
 @compiled_parallel
-def add(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+def add(out: Array, x: Array, y: Array) -> None:
     """Compute out <- x + y; all (n,)."""
     for i in prange(len(out)):
         out[i] = x[i] + y[i]
 
 
 @compiled_parallel
-def add_scaled(out: np.ndarray, x: np.ndarray, scale: float) -> None:
+def add_scaled(out: Array, x: Array, scale: float) -> None:
     """Compute out <- out + scale x; both (n,)."""
     factor = out.dtype.type(scale)
     for i in prange(len(out)):
@@ -240,13 +252,13 @@ def add_scaled(out: np.ndarray, x: np.ndarray, scale: float) -> None:
 
 
 @compiled_parallel
-def copy(out: np.ndarray, source: np.ndarray) -> None:
+def copy(out: Array, source: Array) -> None:
     """Compute out <- source; both (n,)."""
     for i in prange(len(out)):
         out[i] = source[i]
 
 
-def _sigmoids(out: np.ndarray) -> None:
+def _sigmoids(out: Array) -> None:
     """Compute out <- sigmoid(out), (n,)."""
     for i in prange(len(out)):
         out[i] = sigmoid(out[i])

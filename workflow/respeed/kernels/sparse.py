@@ -16,11 +16,11 @@ from functools import partial
 import numpy as np
 from numba import prange
 
-from respeed.kernels import compiled, compiled_parallel
+from respeed.kernels import Array, compiled, compiled_parallel, float32
 
-Array = np.ndarray
-float32 = np.float32
-
+ZERO = float32(0)
+ONE = float32(1)
+HALF = float32(0.5)
 
 # A solver passes over an example's elements many times.
 compiled_solver = partial(compiled_parallel, worth=1000)
@@ -43,7 +43,8 @@ def coordinate_step(out: Array, remaining: Array, s: Array, diagonal: Array, pen
             continue
         for j in range(len(d)):
             pull = c[j] + x[j] * diagonal[j]
-            d[j] = (max(pull - gamma, zero) + min(pull + gamma, zero)) / diagonal[j] - x[j]
+            soft = max(pull - gamma, zero) + min(pull + gamma, zero)
+            d[j] = soft / diagonal[j] - x[j]
 
 
 @compiled_parallel
@@ -136,10 +137,12 @@ def feature_sign_search(out: Array, gram: Array, correlations: Array, penalty: f
     ----------
     .. [1] H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding algorithms", 2006, algorithm 1.
     """
-    for thread in prange(len(workspaces)):
+    gamma = float32(penalty)
+    threads = len(workspaces)
+    for thread in prange(threads):
         # Neighbours may cost about the same: with n threads, each takes every n-th example.
-        for example in range(thread, len(out), len(workspaces)):
-            _search(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
+        for example in range(thread, len(out), threads):
+            _search(out[example], gram, correlations[example], gamma, workspaces[thread])
 
 
 # Outside of the set, the correlation of a coordinate may exceed the penalty by this share.
@@ -154,17 +157,21 @@ _Active = namedtuple("_Active", "index sign value goal factor")
 @compiled
 def _search(s: Array, gram: Array, q: Array, gamma: float32, factor: Array) -> None:
     n = len(gram)
-    active = _Active(np.empty(n, np.int64), np.empty(n, float32), np.empty(n, float32), np.empty(n, float32), factor)
-    index, sign, value, _, _ = active
+    index = np.empty(n, np.int64)
+    sign = np.empty(n, float32)
+    value = np.empty(n, float32)
+    goal = np.empty(n, float32)
+    active = _Active(index, sign, value, goal, factor)
     remaining = q.copy()
     size = 0
     s[:] = 0.0
     for _ in range(MAX_STEPS):
-        best = float32(0.0)
+        best = ZERO
         where = -1
         for j in range(n):
-            if abs(remaining[j]) > best and s[j] == 0.0:
-                best = abs(remaining[j])
+            correlation = abs(remaining[j])
+            if correlation > best and s[j] == 0.0:
+                best = correlation
                 where = j
         if where < 0 or best <= (1.0 + SEARCH_OPTIMAL) * gamma or size == n:
             return
@@ -245,27 +252,28 @@ def _best_length(size: int, gamma: float32, gram: Array, q: Array, active: _Acti
     The quadratic part is a t^2 / 2 + b t. Candidates are t = 1 and each t where a coefficient changes its sign.
     """
     index, _, value, goal, _ = active
-    a = float32(0.0)
-    b = float32(0.0)
+    a = ZERO
+    b = ZERO
     for i in range(size):
         row = gram[index[i]]
-        along = float32(0.0)
-        current = float32(0.0)
+        along = ZERO
+        current = ZERO
         for j in range(size):
             along += row[index[j]] * (goal[j] - value[j])
             current += row[index[j]] * value[j]
-        a += (goal[i] - value[i]) * along
-        b += (goal[i] - value[i]) * (current - q[index[i]])
+        distance = goal[i] - value[i]
+        a += distance * along
+        b += distance * (current - q[index[i]])
     least = float32(np.inf)
-    best = float32(1.0)
+    best = ONE
     zero = -1
     for candidate in range(-1, size):
-        t = float32(1.0)
+        t = ONE
         if candidate >= 0:
             if goal[candidate] * value[candidate] >= 0.0:
                 continue
             t = value[candidate] / (value[candidate] - goal[candidate])
-        total = float32(0.5) * a * t * t + b * t
+        total = HALF * a * t * t + b * t
         for i in range(size):
             total += gamma * abs(value[i] + t * (goal[i] - value[i]))
         if total < least:
@@ -289,9 +297,11 @@ def coordinate_descent(out: Array, gram: Array, correlations: Array, penalty: fl
     .. [2] M. Massias, A. Gramfort and J. Salmon, "Celer: a fast solver for the lasso with dual extrapolation", 2018:
        working sets.
     """
-    for thread in prange(len(workspaces)):
-        for example in range(thread, len(out), len(workspaces)):
-            _descend(out[example], gram, correlations[example], float32(penalty), workspaces[thread])
+    gamma = float32(penalty)
+    threads = len(workspaces)
+    for thread in prange(threads):
+        for example in range(thread, len(out), threads):
+            _descend(out[example], gram, correlations[example], gamma, workspaces[thread])
 
 
 # A coordinate joins the set if its violation is at least this share of the worst violation.
@@ -313,10 +323,11 @@ def _descend(s: Array, gram: Array, q: Array, gamma: float32, small: Array) -> N
     remaining = q.copy()
     s[:] = 0.0
     for _ in range(MAX_ROUNDS):
-        worst = float32(0.0)
+        worst = ZERO
         for j in range(n):
-            if abs(remaining[j]) - gamma > worst and s[j] == 0.0:
-                worst = abs(remaining[j]) - gamma
+            violation = abs(remaining[j]) - gamma
+            if violation > worst and s[j] == 0.0:
+                worst = violation
         if worst <= DESCENT_OPTIMAL * gamma:
             return
         size = _leave(size, index, value, small)
@@ -354,11 +365,12 @@ def _leave(size: int, index: Array, value: Array, small: Array) -> int:
 def _settle(size: int, gamma: float32, small: Array, value: Array, remaining: Array) -> None:
     """Descend on the set alone until coordinates hardly move; each move updates the set's correlations `remaining`."""
     for _ in range(MAX_SWEEPS):
-        farthest = float32(0.0)
+        farthest = ZERO
         for i in range(size):
             curvature = small[i, i]
             pull = remaining[i] + curvature * value[i]
-            step = (max(pull - gamma, float32(0.0)) + min(pull + gamma, float32(0.0))) / curvature - value[i]
+            soft = max(pull - gamma, ZERO) + min(pull + gamma, ZERO)
+            step = soft / curvature - value[i]
             if step != 0.0:
                 value[i] += step
                 for j in range(size):
@@ -407,14 +419,14 @@ def descend_bases(bases: Array, gradient: Array, second: Array, first: int, chan
             for j in range(len(g)):
                 g[j] += weight * moved[j]
         curvature = weights[first + i]
-        square = float32(0.0)
+        square = ZERO
         if curvature <= 0.0:
             d[:] = 0.0
             continue
         for j in range(len(g)):
             d[j] = b[j] - g[j] / curvature
             square += d[j] * d[j]
-        scale = float32(1.0) / np.sqrt(max(square, float32(1.0)))
+        scale = ONE / np.sqrt(max(square, ONE))
         for j in range(len(g)):
             new = d[j] * scale
             d[j] = new - b[j]

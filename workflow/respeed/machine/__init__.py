@@ -84,7 +84,10 @@ def host_mark() -> str | None:
     if platform.system() == "Darwin":
         match = re.search(r'"IOPlatformUUID" = "(.+)"', output_of("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
         number = match[1] if match else ""
-    return hashlib.sha256(_PURPOSE + number.encode()).hexdigest()[:16] if number else None
+    if not number:
+        return None
+    digest = hashlib.sha256(_PURPOSE + number.encode())
+    return digest.hexdigest()[:16]
 
 
 def hardware_digits(facts: Facts) -> str:

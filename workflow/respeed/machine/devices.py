@@ -76,16 +76,16 @@ def too_high(kind: str, index: int, count: int) -> str | None:
     """Return why device `index` does not exist, if the machine has `count` devices of the kind; None if it exists."""
     if index < count:
         return None
-    return f"no {NAMES[kind]} device {index}: there {'is' if count == 1 else 'are'} {count}, numbered from 0"
+    verb = "is" if count == 1 else "are"
+    return f"no {NAMES[kind]} device {index}: there {verb} {count}, numbered from 0"
 
 
 def missing_device(device: str) -> str | None:
     """Return why the machine cannot have such a device; None if a driver for its kind exists. No backend is loaded."""
     kind, _ = split_device(device)
-    is_absent = kind in DRIVERS and not any(map(os.path.exists, DRIVERS[kind]))
-    if is_absent and not (kind == "cuda" and accelerator_names()):
-        return f"no {NAMES[kind]} device"
-    return None
+    if kind not in DRIVERS or any(map(os.path.exists, DRIVERS[kind])) or (kind == "cuda" and accelerator_names()):
+        return None
+    return f"no {NAMES[kind]} device"
 
 
 def device_facts(pci: str | None = None) -> list[Facts]:
@@ -123,8 +123,10 @@ def name_card(accelerators: Iterable[str], environment: Mapping[str, str]) -> st
 
     A record has no odd spaces, and the beginning of a long list, so these tell no choices apart.
     """
-    chosen = [f"{name}={clip(squeeze(environment[name]), 200)}" for name in sorted(CHOOSING & environment.keys())]
-    return ", ".join([*accelerators, *chosen]) or "an accelerator without a name"
+    words = [*accelerators]
+    for name in sorted(CHOOSING & environment.keys()):
+        words.append(f"{name}={clip(squeeze(environment[name]), 200)}")
+    return ", ".join(words) or "an accelerator without a name"
 
 
 def accelerator_driver() -> str | None:
@@ -220,9 +222,10 @@ class EnergyCounter:
 
         Returns NaN if the counter was reset, or may have wrapped more than once.
         """
+        used = after - before
         if self.wraps_at is None:
-            return after - before if after >= before else math.nan
-        return (after - before) % self.wraps_at if seconds * MOST_WATTS < self.wraps_at else math.nan
+            return used if used >= 0 else math.nan
+        return used % self.wraps_at if seconds * MOST_WATTS < self.wraps_at else math.nan
 
 
 # Counters, or why there are none.

@@ -103,7 +103,7 @@ def child_environment(threads: int, parent: Mapping[str, str] = os.environ) -> d
 
 def telling_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that a record lists, sorted by name; preloaded libraries appear without their folders."""
-    names = environment.keys() & {*NAMED, *THREADS, *FIXED, *ON_ONE_THREAD}
+    names = environment.keys() & (NAMED | FIXED.keys() | ON_ONE_THREAD.keys()).union(THREADS)
     listed = {name: environment[name] for name in sorted(names)}
     for name in PRELOADED & names:
         listed[name] = re.sub(r"[^:]*/", "", listed[name])
@@ -128,8 +128,10 @@ def cpu_quota() -> float | None:
     """Return the CPU time allowed per second, such as 2.5 for two and a half CPUs; None if there is no limit."""
 
     def quota(group: Path) -> float:
-        first = " ".join(read_word(group / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
-        allowed, period = map(int, (read_word(group / "cpu.max") or first).split())
+        words = read_word(group / "cpu.max").split()
+        if not words:  # the first version
+            words = [read_word(group / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
+        allowed, period = map(int, words)
         return allowed / period
 
     # The first version has -1 for no limit.
@@ -141,8 +143,9 @@ def quota_seconds() -> float | None:
 
     def stopped(group: Path) -> float:
         counters = _counters(group / "cpu.stat")
-        is_first = "throttled_time" in counters
-        return 1e-9 * counters["throttled_time"] if is_first else 1e-6 * counters["throttled_usec"]
+        if "throttled_time" in counters:  # the first version
+            return 1e-9 * counters["throttled_time"]
+        return 1e-6 * counters["throttled_usec"]
 
     seconds = _read_groups("cpu", stopped)
     return sum(seconds) if seconds else None
@@ -311,7 +314,8 @@ def machine_lock(wait_seconds: float | None, say: Callable[[str], None]) -> Iter
             time.sleep(LOOK_SECONDS)
         held = (descriptor,)
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}".encode())
+        holder = f"pid {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}"
+        os.write(descriptor, holder.encode())
     except OSError as error:
         say(f"respeed: cannot use the lock file ({error}); make sure that no other measurement runs")
     try:

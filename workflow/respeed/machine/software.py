@@ -100,7 +100,8 @@ def scipy_library() -> str:
     """
     import scipy
 
-    built_with = str(scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]).lower()
+    build = scipy.show_config(mode="dicts")["Build Dependencies"]
+    built_with = str(build["blas"]["name"]).lower()
     for name in (*LIBRARIES, "flexiblas"):
         if name in built_with:
             return name

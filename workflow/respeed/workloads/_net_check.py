@@ -33,6 +33,8 @@ from respeed.workloads.arrays import checked_rows, largest_error, moved, times, 
 # convolution, at all offsets of its kernel.
 UNITS = 8
 KERNELS = 2
+# The comparisons of running means and variances, by the names of a normalisation's buffers.
+RUNNING = {"running_mean": "BatchNorm2d running_mean", "running_var": "BatchNorm2d running_var"}
 
 
 @dataclass
@@ -88,7 +90,8 @@ class NetCheck:
         # The errors of the layers, by the name of the comparison, such as "Conv2d inputs".
         self.errors: dict[str, list[float]] = defaultdict(list)
         # Seeded by the first parameter, which is the same in all replicas.
-        first = np.asarray(getattr(given, next(iter(net.state_dict()))), np.float32)
+        name = next(iter(net.state_dict()))
+        first = np.asarray(getattr(given, name), np.float32)
         self.random = np.random.default_rng(first.ravel()[:4].view(np.uint32))
         last = len(calls[0].x) - 1
         self.examples = np.append(self.random.permutation(last)[:1], last)
@@ -136,11 +139,10 @@ class NetCheck:
         layer = self.net.get_submodule(name)
         kind = type(layer).__name__
         if isinstance(layer, ACTIVATIONS):
-            is_relu = isinstance(layer, nn.ReLU)
-            self.compare(f"{kind} outputs", call.y[self.examples], x.relu() if is_relu else x.tanh())
+            self.compare(f"{kind} outputs", call.y[self.examples], layer(x.clone()))
             output = _double(call.y[self.examples])
-            slope = output > 0 if is_relu else 1 - output * output
-            return output, lambda gradient: gradient * slope
+            is_relu = isinstance(layer, nn.ReLU)
+            return output, lambda gradient: gradient * (output > 0 if is_relu else 1 - output * output)
         self.compare(f"{kind} inputs", call.x[self.examples], x)
         given = {key: getattr(self.given, f"{name}.{key}") for key in layer.state_dict()}
         compute = self.normalize if isinstance(layer, nn.BatchNorm2d) else self.compute
@@ -157,8 +159,9 @@ class NetCheck:
         x = _double(call.x[self.examples])
         g = _double(call.g[self.examples])
         if isinstance(layer, nn.Linear):  # its weights may be large: they are drawn piece by piece
-            y = torch.from_numpy(times_transposed(x.numpy(), given["weight"]) + np.asarray(given["bias"]))
-            gradient = torch.from_numpy(times(g.numpy(), given["weight"]))
+            weights = given["weight"]
+            y = torch.from_numpy(times_transposed(x.numpy(), weights) + np.asarray(given["bias"]))
+            gradient = torch.from_numpy(times(g.numpy(), weights))
         else:
             with torch.enable_grad():
                 arrays = {key: _double(array) for key, array in given.items()}
@@ -168,8 +171,8 @@ class NetCheck:
             self.learn_weights(f"{name}.weight", layer, call)
         if "bias" in given:
             units = checked_rows(g.shape[1])
-            terms = _double(call.g[:, units])
-            self.learn(f"{name}.bias", layer, (units,), terms.transpose(0, 1).flatten(1).sum(1), terms)
+            terms = _by_channel(_double(call.g[:, units]))
+            self.learn(f"{name}.bias", layer, (units,), terms.sum(1), terms)
         return y.detach(), gradient
 
     def normalize(self, name: str, layer: nn.Module, given: Named, call: Call) -> tuple[Tensor, Tensor]:
@@ -179,19 +182,22 @@ class NetCheck:
         x = _double(call.x[:, channels])
         g = _double(call.g[:, channels])
         with torch.enable_grad():
-            inputs = [array.requires_grad_() for array in (x, arrays["weight"], arrays["bias"])]
+            for array in (x, arrays["weight"], arrays["bias"]):
+                array.requires_grad_()
             y = nn.functional.batch_norm(x, **arrays, training=True, momentum=layer.momentum, eps=layer.eps)
-            x_gradient, *gradients = torch.autograd.grad(y, inputs, g)
-        for key in ("running_mean", "running_var"):
+            y.backward(g)
+        for key, comparison in RUNNING.items():
             before = np.asarray(given[key])[channels]
             after = _host(self.seen.get_buffer(f"{name}.{key}")[channels])
-            self.note(f"BatchNorm2d {key}", moved(before, after, arrays[key].numpy() - before))
-        for key, gradient in zip(("weight", "bias"), gradients, strict=True):
-            self.learn(f"{name}.{key}", layer, (channels,), gradient, g)
-        outputs = torch.full((len(self.examples), *call.x.shape[1:]), torch.nan, dtype=torch.float64)
+            self.note(comparison, moved(before, after, arrays[key].numpy() - before))
+        terms = _by_channel(g)
+        for key in ("weight", "bias"):
+            self.learn(f"{name}.{key}", layer, (channels,), arrays[key].grad, terms)
+        shape = (len(self.examples), *call.x.shape[1:])
+        outputs = torch.full(shape, torch.nan, dtype=torch.float64)
         input_gradients = outputs.clone()
         outputs[:, channels] = y.detach()[self.examples]
-        input_gradients[:, channels] = x_gradient[self.examples]
+        input_gradients[:, channels] = x.grad[self.examples]
         return outputs, input_gradients
 
     def learn_weights(self, name: str, layer: nn.Module, call: Call) -> None:
@@ -203,11 +209,13 @@ class NetCheck:
         if isinstance(layer, nn.Linear):
             self.learn(name, layer, (outputs, inputs), _double(call.g[:, outputs]).T @ _double(call.x[:, inputs]))
             return
-        size = (1, inputs.stop - inputs.start, *layer.kernel_size)
+        width = inputs.stop - inputs.start
+        size = (1, width, *layer.kernel_size)
         expected = []
         for output in range(outputs.start, outputs.stop):  # each output reads its own group of inputs
-            begin = output * layer.groups // layer.out_channels * weights[1] + inputs.start
-            x = _double(call.x[:, begin : begin + size[1]])
+            group = output * layer.groups // layer.out_channels
+            begin = group * weights[1] + inputs.start
+            x = _double(call.x[:, begin : begin + width])
             g = _double(call.g[:, output, None])
             expected.append(nn.grad.conv2d_weight(x, size, g, layer.stride, layer.padding))
         self.learn(name, layer, (outputs, inputs), torch.cat(expected))
@@ -217,24 +225,33 @@ class NetCheck:
     ) -> None:
         """Compare entries of a parameter's gradient, and of the parameter's change.
 
-        The error of a sum of `terms` (B, C, ...) is divided by at least the size that a sum of random signs has, the
+        The error of a sum of `terms` (C, numbers) is divided by at least the size that a sum of random signs has, the
         root of the sum of squares. Below a normalisation, sums cancel more: they are too small to judge rounding by.
         """
         kind = f"{_kind(layer)} {name.rpartition('.')[2]}"
         array = self.seen.get_parameter(name)
         mean = np.mean(of_all(_host(expected)), axis=0)
-        size = 0.0 if terms is None else float(terms.square().transpose(0, 1).flatten(1).sum(1).sqrt().max())
+        size = 0.0 if terms is None else float(terms.norm(dim=1).max())
         self.compare(f"{kind} gradients", array.grad[entries], mean, size)
-        if self.rate:
-            before = getattr(self.given, name)
-            # Only some rows of a large parameter are drawn.
-            before = np.asarray(before[entries[0]])[:, entries[1]] if len(entries) > 1 else np.asarray(before)[entries]
-            self.note(f"{kind} changes", moved(before, _host(array[entries]), -self.rate * mean))
+        if not self.rate:
+            return
+        before = getattr(self.given, name)
+        if len(entries) > 1:  # only some rows of a large parameter are drawn
+            outputs, inputs = entries
+            before = np.asarray(before[outputs])[:, inputs]
+        else:
+            before = np.asarray(before)[entries]
+        self.note(f"{kind} changes", moved(before, _host(array[entries]), -self.rate * mean))
 
     def some(self, length: int, count: int) -> slice:
         """Draw a slice of up to `count` neighbours among `length`; all such slices are equally likely."""
         start = int(self.random.integers(0, max(1, length - count + 1)))
         return slice(start, min(start + count, length))
+
+
+def _by_channel(array: Tensor) -> Tensor:
+    """Lay out an array (B, C, ...) as (C, numbers)."""
+    return array.transpose(0, 1).flatten(1)
 
 
 # A layer's output in float64, and the function from the gradient at its output to the gradient at its input.

@@ -17,32 +17,34 @@ Sources:
 """
 
 import math
+from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-# Channels of VGG's convolutions; 0 is a pooling.
-VGG = {
-    "vgg16": (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0),
-    "vgg19": (64, 64, 0, 128, 128, 0, *(256,) * 4, 0, *(512,) * 4, 0, *(512,) * 4, 0),
-}
-# Blocks of ResNet's four stages, and whether they are bottlenecks.
+# Convolutions in each of VGG's stages, which end with a pooling; and their channels.
+VGG = {"vgg16": (2, 2, 3, 3, 3), "vgg19": (2, 2, 4, 4, 4)}
+VGG_CHANNELS = (64, 128, 256, 512, 512)
+# Blocks in each of ResNet's stages.
 RESNET = {
-    "resnet18": ((2, 2, 2, 2), False),
-    "resnet34": ((3, 4, 6, 3), False),
-    "resnet50": ((3, 4, 6, 3), True),
-    "resnet101": ((3, 4, 23, 3), True),
-    "resnet152": ((3, 8, 36, 3), True),
-    "resnet200": ((3, 24, 36, 3), True),
+    "resnet18": (2, 2, 2, 2),
+    "resnet34": (3, 4, 6, 3),
+    "resnet50": (3, 4, 6, 3),
+    "resnet101": (3, 4, 23, 3),
+    "resnet152": (3, 8, 36, 3),
+    "resnet200": (3, 24, 36, 3),
 }
+# The nets whose blocks are no bottlenecks.
+SHALLOW = ("resnet18", "resnet34")
 # Channels of the convolutions in Inception-V1's blocks: 1x1; the 1x1 before the 3x3, and the 3x3; the 1x1 before the
-# 5x5, and the 5x5; the 1x1 after pooling. A number alone is the padding of the pooling before a stage of blocks.
-INCEPTION: tuple[int | tuple[int, ...], ...] = (
-    1, (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64),
-    0, (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
-    (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128),
-    1, (256, 160, 320, 48, 128, 128), (384, 192, 384, 48, 128, 128),
+# 5x5, and the 5x5; the 1x1 after pooling. Each stage begins with the padding of the pooling before its blocks.
+INCEPTION = (
+    (1, (64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64)),
+    (0, (192, 96, 204, 16, 48, 64), (160, 112, 224, 24, 64, 64), (128, 128, 256, 24, 64, 64),
+     (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128)),
+    (1, (256, 160, 320, 48, 128, 128), (384, 192, 384, 48, 128, 128)),
 )  # fmt: skip
 # Sides of the kernels of DeepLearningBenchmarks' nets, and of the first and the second pooling.
 BENCHMARKS = {"conv-small": (5, 2, 2), "conv-medium": (7, 3, 3), "conv-large": (7, 5, 4)}
@@ -138,8 +140,8 @@ class Shortcut(nn.Sequential):  # type: ignore[misc]
 # Layers that are not counted: activations, which work in place; and views, which are not checked either.
 ACTIVATIONS = (nn.ReLU, Tanh)
 VIEWS = (nn.Identity, nn.Flatten, Rows)
-# Elements (fp32) that a layer keeps for each element of its output: the sum over all classes that the layer is of.
-KEPT = {nn.MaxPool2d: 2, BiasedPool: 1, LocalResponse: 2}
+# Elements (fp32) that a layer keeps for each element of its output.
+KEPT = {nn.MaxPool2d: 2, BiasedPool: 3, LocalResponse: 2}
 
 
 def layers(net: nn.Module) -> dict[str, nn.Module]:
@@ -178,30 +180,29 @@ class Counts:
 
 def count(net: nn.Module, shape: tuple[int, ...]) -> Counts:
     """Count a net's operations and array elements on the device "meta", for an example of this shape."""
-    outputs: dict[nn.Module, Tensor] = {}
+    sizes = Counter[type[nn.Module]]()
+    multiply_adds: list[int] = []
 
     def note(module: nn.Module, _: tuple[Tensor, ...], output: Tensor) -> None:
-        outputs[module] = output[0]
+        example = output[0]
+        sizes[type(module)] += example.numel()
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            pixels = example[0].numel()
+            multiply_adds.append(module.weight.numel() * pixels)
 
-    hooks = [module.register_forward_hook(note) for module in net.modules()]
-    net(torch.empty(2, *shape, device="meta"))
-    for hook in hooks:
-        hook.remove()
-
-    def numbers(*kinds: type[nn.Module]) -> int:
-        return sum(output.numel() for module, output in outputs.items() if isinstance(module, kinds))
-
-    counted = [layer for layer in layers(net).values() if not isinstance(layer, ACTIVATIONS)]
-    multiplying = [layer for layer in counted if isinstance(layer, nn.Conv2d | nn.Linear)]
-    multiply_adds = [layer.weight.numel() * outputs[layer][0].numel() for layer in multiplying]
-    of_layers = numbers(*map(type, counted))
+    watched = deepcopy(net)
+    for module in watched.modules():
+        module.register_forward_hook(note)
+    watched(torch.empty(2, *shape, device="meta"))
+    kinds = set(map(type, layers(net).values())).difference(ACTIVATIONS)
+    of_layers = sum(sizes[kind] for kind in kinds)
     return Counts(
         parameters=sum(array.numel() for array in net.parameters()),
         multiply_adds=sum(multiply_adds),
         first=multiply_adds[0],
-        outputs=math.prod(shape) + of_layers + numbers(Inception),
-        gradients=of_layers - numbers(Shortcut),
-        kept=sum(factor * numbers(kind) for kind, factor in KEPT.items()),
+        outputs=math.prod(shape) + of_layers + sizes[Inception],
+        gradients=of_layers - sizes[Shortcut],
+        kept=sum(factor * sizes[kind] for kind, factor in KEPT.items()),
     )
 
 
@@ -255,19 +256,20 @@ def image_of(network: str) -> tuple[int, float, float]:
 def _body(network: str) -> list[nn.Module]:
     """Return all layers of a net except the last, which classifies."""
     if network in RESNET:
-        return _resnet(*RESNET[network], early=network == "resnet200")
+        return _resnet(network)
     if network in VGG:
-        parts = [_convolve(count, 3, padding=1) if count else nn.MaxPool2d(2) for count in VGG[network]]
-        return [*parts, _decide(4096, 4096)]
+        return _vgg(network)
     if network in BENCHMARKS:
         kernel, *pools = BENCHMARKS[network]
-        parts = [nn.LazyConv2d(6, kernel), Tanh(), nn.MaxPool2d(pools[0]), Tanh()]
-        parts += [nn.LazyConv2d(16, kernel), Tanh(), nn.MaxPool2d(pools[1]), Tanh()]
-        return [*parts, Rows(), nn.LazyLinear(120), Tanh()]
+        net = []
+        for channels, pool in zip((6, 16), pools, strict=True):
+            net += [nn.LazyConv2d(channels, kernel), Tanh(), nn.MaxPool2d(pool), Tanh()]
+        return [*net, Rows(), nn.LazyLinear(120), Tanh()]
     if network == "lenet-pooled":
-        parts = [nn.LazyConv2d(5, 5, bias=False), BiasedPool(5, 2), Tanh()]
-        parts += [nn.LazyConv2d(5, 5, bias=False), BiasedPool(5, 2), Tanh()]
-        return [*parts, Rows(), nn.LazyLinear(500), Tanh()]
+        net = []
+        for _ in range(2):
+            net += [nn.LazyConv2d(5, 5, bias=False), BiasedPool(5, 2), Tanh()]
+        return [*net, Rows(), nn.LazyLinear(500), Tanh()]
     if network == "digits":
         return [_convolve(32, 3), _convolve(64, 3), nn.MaxPool2d(2), _decide(128)]
     return _alexnet() if network == "alexnet" else _inception()
@@ -279,7 +281,16 @@ def _convolve(channels: int, kernel: int, **options: int) -> nn.Module:
 
 def _decide(*units: int) -> nn.Module:
     """Return fully connected hidden layers with these numbers of units."""
-    return nn.Sequential(Rows(), *(nn.Sequential(nn.LazyLinear(count), nn.ReLU(inplace=True)) for count in units))
+    hidden = [nn.Sequential(nn.LazyLinear(count), nn.ReLU(inplace=True)) for count in units]
+    return nn.Sequential(Rows(), *hidden)
+
+
+def _vgg(network: str) -> list[nn.Module]:
+    net: list[nn.Module] = []
+    for channels, convolutions in zip(VGG_CHANNELS, VGG[network], strict=True):
+        net += [_convolve(channels, 3, padding=1) for _ in range(convolutions)]
+        net.append(nn.MaxPool2d(2))
+    return [*net, _decide(4096, 4096)]
 
 
 def _alexnet() -> list[nn.Module]:
@@ -297,20 +308,24 @@ def _alexnet() -> list[nn.Module]:
 
 
 def _inception() -> list[nn.Module]:
-    def block(direct: int, before_3: int, of_3: int, before_5: int, of_5: int, pooled: int) -> nn.Module:
-        return Inception(
-            _convolve(direct, 1),
-            nn.Sequential(_convolve(before_3, 1), _convolve(of_3, 3, padding=1)),
-            nn.Sequential(_convolve(before_5, 1), _convolve(of_5, 5, padding=2)),
-            nn.Sequential(nn.MaxPool2d(3, 1, 1), _convolve(pooled, 1)),
-        )
+    def normalize() -> nn.Module:
+        return LocalResponse(11, 0.0011, 0.5, 2.0)
 
-    return [
-        _convolve(64, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1), LocalResponse(11, 0.0011, 0.5, 2.0),
-        _convolve(64, 1), _convolve(192, 3, padding=1), LocalResponse(11, 0.0011, 0.5, 2.0),
-        *(nn.MaxPool2d(3, 2, entry) if isinstance(entry, int) else block(*entry) for entry in INCEPTION),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-    ]  # fmt: skip
+    net = [_convolve(64, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1), normalize()]
+    net += [_convolve(64, 1), _convolve(192, 3, padding=1), normalize()]
+    for padding, *blocks in INCEPTION:
+        net.append(nn.MaxPool2d(3, 2, padding))
+        net += [_inception_block(*channels) for channels in blocks]
+    return [*net, nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+
+
+def _inception_block(direct: int, before_3: int, of_3: int, before_5: int, of_5: int, pooled: int) -> nn.Module:
+    return Inception(
+        _convolve(direct, 1),
+        nn.Sequential(_convolve(before_3, 1), _convolve(of_3, 3, padding=1)),
+        nn.Sequential(_convolve(before_5, 1), _convolve(of_5, 5, padding=2)),
+        nn.Sequential(nn.MaxPool2d(3, 1, 1), _convolve(pooled, 1)),
+    )
 
 
 def _bare(channels: int, kernel: int, stride: int = 1) -> nn.Module:
@@ -321,28 +336,36 @@ def _normalized() -> tuple[nn.Module, nn.Module]:
     return nn.LazyBatchNorm2d(), nn.ReLU(inplace=True)
 
 
-def _resnet(stages: tuple[int, ...], bottleneck: bool, early: bool) -> list[nn.Module]:
+def _resnet(network: str) -> list[nn.Module]:
     """Return the layers of a ResNet.
 
-    If `early`, each block except the first normalises its input; its sum has no normalised terms, and no activation.
+    In ResNet-200 each block except the first normalises its input; its sum has no normalised terms, and no activation.
     """
+    early = network == "resnet200"
+    is_deep = network not in SHALLOW
+
+    def term(channels: int, kernel: int, stride: int = 1) -> list[nn.Module]:
+        """Return the last layers of a term of the sum."""
+        convolve = _bare(channels, kernel, stride)
+        return [convolve] if early else [convolve, nn.LazyBatchNorm2d()]
+
     net = [_bare(64, 7, 2), *_normalized(), nn.MaxPool2d(3, 2, 1)]
     channels = 64
-    for stage, blocks in enumerate(stages):
+    for stage, blocks in enumerate(RESNET[network]):
         inner = 64 * 2**stage
-        outer = 4 * inner if bottleneck else inner
+        outer = 4 * inner if is_deep else inner
         for block in range(blocks):
             stride = 2 if stage and not block else 1
-            branch = [_bare(inner, 3, stride), *_normalized(), _bare(outer, 1 if bottleneck else 3)]
-            if bottleneck:
-                branch = [_bare(inner, 1), *_normalized(), *branch]
-            shortcut = [] if channels == outer else [_bare(outer, 1, stride)]
+            branch = [_bare(inner, 3, stride), *_normalized()]
+            if is_deep:
+                branch = [_bare(inner, 1), *_normalized(), *branch, *term(outer, 1)]
+            else:
+                branch += term(outer, 3)
+            shortcut = None if channels == outer else Shortcut(*term(outer, 1, stride))
             channels = outer
-            if not early:
-                branch.append(nn.LazyBatchNorm2d())
-                if shortcut:
-                    shortcut.append(nn.LazyBatchNorm2d())
-            before = nn.Sequential(*_normalized()) if early and len(net) > 4 else nn.Identity()
-            late = nn.Identity() if early else nn.ReLU(inplace=True)
-            net.append(Block(before, nn.Sequential(*branch), Shortcut(*shortcut) if shortcut else None, late))
-    return [*net, *(_normalized() if early else ()), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+            first = nn.Sequential(*_normalized()) if early and len(net) > 4 else nn.Identity()
+            last = nn.Identity() if early else nn.ReLU(inplace=True)
+            net.append(Block(first, nn.Sequential(*branch), shortcut, last))
+    if early:
+        net += _normalized()
+    return [*net, nn.AdaptiveAvgPool2d(1), nn.Flatten()]

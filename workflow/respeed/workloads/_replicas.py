@@ -89,11 +89,11 @@ def _start() -> None:
     interfaces = {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
     connection, end = Pipe()
     with end:
+        number = end.fileno()
+        command = [sys.executable, "-m", "respeed.backends._replica", str(number), str(len(_processes))]
+        environment = {**os.environ, **dict.fromkeys(THREADS, "1"), **interfaces}
         _processes[connection] = subprocess.Popen(
-            [sys.executable, "-m", "respeed.backends._replica", str(end.fileno()), str(len(_processes))],
-            pass_fds=[end.fileno()],
-            env={**os.environ, **dict.fromkeys(THREADS, "1"), **interfaces},
-            preexec_fn=ignore_interrupts,
+            command, pass_fds=[number], env=environment, preexec_fn=ignore_interrupts
         )
 
 

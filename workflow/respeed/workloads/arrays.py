@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import log_softmax
 
-from respeed.kernels import empty_aligned
+from respeed.kernels import Array, empty_aligned
 from respeed.kernels.layers import fill_drawn
 from respeed.workloads import Pair, SizedPair
 
@@ -64,9 +64,10 @@ class Drawn:
         part.begin += items * math.prod(inner)
         return part
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Draw all elements in float32, or the same values in another type."""
-        whole = empty_aligned(self.shape, np.float64 if dtype == np.float64 else np.float32)
+        drawn = np.float64 if dtype == np.float64 else np.float32
+        whole = empty_aligned(self.shape, drawn)
         fill_drawn(whole.reshape(-1), self.begin, self.low, self.width, *self.key)
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
@@ -82,7 +83,7 @@ class Zeros:
     def __init__(self, *shape: int) -> None:
         self.shape = shape
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return zeros, by default in float32."""
         return np.zeros(self.shape, dtype or np.float32)
 
@@ -91,12 +92,12 @@ class Draws(Zeros):
     """An array for draws, in fp32 if precision is lower: in bf16 one draw in 256 would be 0, below any probability."""
 
 
-def double(array: Any) -> np.ndarray:
+def double(array: Any) -> Array:
     """Return an array's values, which may be `Drawn`, in float64."""
     return np.asarray(array, np.float64)
 
 
-def checked_rows(count: int) -> np.ndarray:
+def checked_rows(count: int) -> Array:
     """Return ascending indices of up to 8 of `count` examples, with the first and the last (a kernel's odd end)."""
     if count <= CHECKED:
         return np.arange(count)
@@ -104,7 +105,7 @@ def checked_rows(count: int) -> np.ndarray:
     return np.concatenate([[0], np.sort(inner), [count - 1]])
 
 
-def chunks(matrix: "np.ndarray | Drawn") -> Iterator[tuple[slice, np.ndarray]]:
+def chunks(matrix: "Array | Drawn") -> Iterator[tuple[slice, Array]]:
     """Yield a matrix, `Drawn` or not, some rows at a time: the slice of these rows, and the rows in float64."""
     count = len(matrix)
     step = max(1, CHUNK // math.prod(matrix.shape[1:]))
@@ -113,7 +114,7 @@ def chunks(matrix: "np.ndarray | Drawn") -> Iterator[tuple[slice, np.ndarray]]:
         yield rows, double(matrix[rows])
 
 
-def times(x: np.ndarray, matrix: "np.ndarray | Drawn") -> np.ndarray:
+def times(x: Array, matrix: "Array | Drawn") -> Array:
     """Compute x (r, m) @ matrix (m, n) in float64."""
     out = np.zeros((len(x), matrix.shape[1]))
     for rows, values in chunks(matrix):
@@ -121,7 +122,7 @@ def times(x: np.ndarray, matrix: "np.ndarray | Drawn") -> np.ndarray:
     return out
 
 
-def times_transposed(x: np.ndarray, matrix: Any) -> np.ndarray:
+def times_transposed(x: Array, matrix: Any) -> Array:
     """Compute x (r, n) @ matrix (m, n) transposed in float64."""
     out = np.empty((len(x), len(matrix)))
     for rows, values in chunks(matrix):
@@ -129,25 +130,23 @@ def times_transposed(x: np.ndarray, matrix: Any) -> np.ndarray:
     return out
 
 
-def applied(matrix: Any, vectors: np.ndarray) -> np.ndarray:
+def applied(matrix: Any, vectors: Array) -> Array:
     """Compute matrix (m, n) @ vectors (n, r) in float64."""
     return times_transposed(vectors.T, matrix).T
 
 
-def random_vectors(n: int) -> np.ndarray:
+def random_vectors(n: int) -> Array:
     """Return the 8 random vectors (n, 8) that a compared matrix of n columns is multiplied by."""
     return np.random.default_rng(0).standard_normal((n, VECTORS))
 
 
-def product(matrix: Any, left: np.ndarray, right: np.ndarray, factor: float = 1.0) -> Pair:
+def product(matrix: Any, left: Array, right: Array, factor: float = 1.0) -> Pair:
     """Compare `matrix` (m, n) with factor * left (m, k) @ right (k, n), both multiplied by random vectors."""
     z = random_vectors(right.shape[1])
     return applied(matrix, z), factor * applied(left, applied(right, z))
 
 
-def learned(
-    before: Any, after: np.ndarray, factor: float, left: np.ndarray, right: np.ndarray, kept: float = 1.0
-) -> SizedPair:
+def learned(before: Any, after: Array, factor: float, left: Array, right: Array, kept: float = 1.0) -> SizedPair:
     """Compare the change of a parameter (m, n) in a step with the expected change, both multiplied by random vectors.
 
     The expected parameter is ``after = kept * before + factor * left @ right``. The change is compared, since a
@@ -168,20 +167,25 @@ def learned(
     change = np.empty_like(start)
     for rows, values in chunks(before):
         change[rows] = np.subtract(after[rows], values) @ z
-    return change, expected, SMALL[after.itemsize] * float(np.abs(start).max())
+    return change, expected, _small(start, after)
 
 
-def moved(before: Any, after: np.ndarray, change: np.ndarray) -> SizedPair:
+def moved(before: Any, after: Array, change: Array) -> SizedPair:
     """Compare the change of a parameter of any shape in a step with the expected `change`."""
     start = double(before)
-    return after - start, change, SMALL[after.itemsize] * float(np.abs(start).max())
+    return after - start, change, _small(start, after)
+
+
+def _small(start: Array, after: Array) -> float:
+    return SMALL[after.itemsize] * float(np.abs(start).max())
 
 
 def both(*pairs: Pair) -> SizedPair:
     """Join several comparisons in one: a change that almost cancels is too small to divide its own errors by."""
     changes = np.concatenate([np.ravel(pair[0]) for pair in pairs])
     expected = np.concatenate([np.ravel(pair[1]) for pair in pairs])
-    return changes, expected, max((pair[2] for pair in pairs if len(pair) > 2), default=0.0)
+    sizes = [pair[2] for pair in pairs if len(pair) > 2]
+    return changes, expected, max(sizes, default=0.0)
 
 
 def largest_error(pair: Pair) -> float:
@@ -192,7 +196,7 @@ def largest_error(pair: Pair) -> float:
     return error / scale if scale > 0 else error
 
 
-def softmax_error(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def softmax_error(z: Array, y: Array) -> tuple[Array, Array]:
     """Compute -log softmax(z) at y (B, 1), and softmax(z) - onehot(y) (B, n), for logits z (B, n), labels y (B, 1)."""
     logs = log_softmax(double(z), axis=1)
     return -np.take_along_axis(logs, y, 1), np.exp(logs) - (np.arange(z.shape[1]) == y)

@@ -12,6 +12,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from respeed.workloads import Arrays, Named, Pairs, Row, Workload, workload
+from respeed.workloads._net_check import RUNNING
 from respeed.workloads._nets import Tanh
 from respeed.workloads._replicas import Replicas, of_all
 from respeed.workloads.convnet import BATCHES, Convnet, Example, _Net
@@ -27,6 +28,7 @@ class _Replicated(Workload):
     of the first layers are computed, gradients of the last layers are already sent.
     """
 
+    classes: int
     batch: int
     learning_rate: float
     replicas: int
@@ -37,7 +39,7 @@ class _Replicated(Workload):
 
     # The workload of a replica.
     part_class: ClassVar["type[_Part]"]
-    # Parameters of a tiny program.
+    # Parameters of a tiny program, besides those that all have.
     tiny: ClassVar[Mapping[str, Any]]
 
     def part(self) -> "_Part":
@@ -53,7 +55,7 @@ class _Replicated(Workload):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Have every replica build its program; before, run a tiny one, as the first step loads libraries, slowly."""
-        tiny = replace(self, batch=4 * self.replicas, **self.tiny)
+        tiny = replace(self, classes=2, batch=4 * self.replicas, learning_rate=0.0, **self.tiny)
         seed = int(a.seed[0])
         a.replicas = Replicas(self.replicas, row)
         a.helpers = a.replicas.pids
@@ -71,12 +73,12 @@ class _Replicated(Workload):
         errors = defaultdict(list)
         for rank, (_, pairs) in enumerate(answers):
             for name, pair in pairs.items():
-                if rank == 0 or "running" not in name:  # each step begins with the statistics of the first replica
+                # Each step begins with the running means and variances of the first replica.
+                if rank == 0 or name not in RUNNING.values():
                     errors[name].append(pair[0])
-        return {
-            "inputs": (np.array([seed for seed, _ in answers]), given.seed),
-            **{name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()},
-        }
+        seeds = np.array([seed for seed, _ in answers])
+        compared = {name: (np.concatenate(arrays), np.zeros(1), 1.0) for name, arrays in errors.items()}
+        return {"inputs": (seeds, given.seed), **compared}
 
     def flops(self) -> float:
         """Count the FLOP of all replicas."""
@@ -107,9 +109,11 @@ class _Part(_Net):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare as `_Net` does, and the parameters with the first replica's, which must be equal to the last bit."""
-        arrays = (parameter.detach().cpu().numpy() for parameter in seen.parameters)
-        digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
-        unlike = np.array([float(digest != of_all(digest)[0])])
+        digest = hashlib.sha256()
+        for parameter in seen.parameters:
+            digest.update(parameter.detach().cpu().numpy().tobytes())
+        first, *_ = of_all(digest.digest())
+        unlike = np.array([float(digest.digest() != first)])
         return {"replicas unlike the first": (unlike, np.zeros(1)), **super().check(given, seen)}
 
 
@@ -147,7 +151,6 @@ class DataParallel(_Replicated):
 
     visible: int
     hidden: int
-    classes: int
 
     part_class = _Layers
     tiny: ClassVar = {"visible": 64, "hidden": 32}
@@ -185,7 +188,6 @@ class ConvnetReplicas(_Replicated):
     network: Literal["alexnet", "vgg16", "resnet50", "resnet152"]
     width: float
     side: int
-    classes: int
     update: Literal["sgd"]
     gradients: Literal["parameters"]
 

@@ -134,15 +134,17 @@ class SoftmaxRegression(Workload):
         x = a.x
         read = []
         for i in range(count):
+            z = out[i]
             weights, bias = row.operands(W[i], b[i])
             if i < self.layers and self.activation == "tanh" and row.in_pieces:  # torch's own takes seven times as long
-                passes.add_tanh(torch.mm(x, weights, out=out[i]).numpy(), bias.numpy())
+                torch.mm(x, weights, out=z)
+                passes.add_tanh(z.numpy(), bias.numpy())
             else:
-                torch.addmm(bias, x, weights, out=out[i])
+                torch.addmm(bias, x, weights, out=z)
                 if i < self.layers:
-                    getattr(torch, f"{self.activation}_")(out[i])
+                    getattr(torch, f"{self.activation}_")(z)
             read.append(weights)
-            x = out[i]
+            x = z
         return read
 
     def torch(self, a: Arrays, row: Row) -> None:
@@ -151,38 +153,45 @@ class SoftmaxRegression(Workload):
 
         W, b, out, error = a.net
         rate, kept = self.rates
+        dtype = b[0].dtype
+        times_slope = getattr(torch.ops.aten, f"{self.activation}_backward").grad_input
         read = self.forward_torch(a, len(W), row)
         _softmax_error_torch(out[-1], a.y, error[-1], a.costs, row)
+        inputs = [a.x, *out]
         for i in range(self.layers, -1, -1):
-            x = out[i - 1] if i else a.x
+            x = inputs[i]
+            e = error[i]
             if i:
-                down = torch.mm(error[i], read[i].T, out=error[i - 1])
-                getattr(torch.ops.aten, f"{self.activation}_backward").grad_input(down, x, grad_input=down)
-            row.add_product(W[i], x.T, error[i], alpha=rate, beta=kept)
-            b[i].add_(error[i].sum(0, dtype=b[i].dtype), alpha=rate)
+                down = torch.mm(e, read[i].T, out=error[i - 1])
+                times_slope(down, x, grad_input=down)
+            row.add_product(W[i], x.T, e, alpha=rate, beta=kept)
+            b[i].add_(e.sum(0, dtype=dtype), alpha=rate)
 
     def forward_numpy(self, a: Arrays, count: int, row: Row) -> None:
         """Compute the outputs of the first `count` layers."""
         W, b, out, _ = a.net
+        activate, _ = _PASSES[self.activation]
+        x = a.x
         for i in range(count):
-            z = gemm(out[i - 1] if i else a.x, W[i], out=out[i])
-            if i < self.layers:
-                _PASSES[self.activation][0](z, b[i])
-            else:
-                passes.add_bias(z, b[i])
+            x = gemm(x, W[i], out=out[i])
+            add = activate if i < self.layers else passes.add_bias
+            add(x, b[i])
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
         W, b, out, error = a.net
         rate, kept = self.rates
+        _, times_slope = _PASSES[self.activation]
         self.forward_numpy(a, len(W), row)
         passes.softmax_error(error[-1], out[-1], a.y[:, 0], a.costs[:, 0])
+        inputs = [a.x, *out]
         for i in range(self.layers, -1, -1):
-            x = out[i - 1] if i else a.x
+            x = inputs[i]
+            e = error[i]
             if i:
-                _PASSES[self.activation][1](gemm(error[i], W[i].T, out=error[i - 1]), x)
-            gemm(x.T, error[i], out=W[i], alpha=rate, beta=kept)
-            b[i] += rate * error[i].sum(0)
+                times_slope(gemm(e, W[i].T, out=error[i - 1]), x)
+            gemm(x.T, e, out=W[i], alpha=rate, beta=kept)
+            b[i] += rate * e.sum(0)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -190,20 +199,23 @@ class SoftmaxRegression(Workload):
 
         W, b, _, _ = self.lists(a)
         rate, kept = self.rates
+        slope = _SLOPES[self.activation]
+        activate = getattr(jax.nn, self.activation)
         outs = [a.x]
-        for i, (weights, bias) in enumerate(zip(W, b, strict=True)):
-            z = outs[i] @ weights + bias
-            outs.append(getattr(jax.nn, self.activation)(z) if i < self.layers else z)
+        for i, weights in enumerate(W):
+            z = outs[i] @ weights + b[i]
+            outs.append(activate(z) if i < self.layers else z)
         logs = jax.nn.log_softmax(outs[-1])
         error = jax.numpy.exp(logs) - jax.nn.one_hot(a.y[:, 0], self.outputs, dtype=logs.dtype)
         changed = {"costs": -jax.numpy.take_along_axis(logs, a.y, 1)}
         for i in range(len(W), 0, -1):
             x = outs[i - 1]
+            weights = W[i - 1]
             changed[f"out{i}"] = outs[i]
             changed[f"error{i}"] = error
-            changed[f"W{i}"] = kept * W[i - 1] + rate * (x.T @ error)
+            changed[f"W{i}"] = kept * weights + rate * (x.T @ error)
             changed[f"b{i}"] = b[i - 1] + rate * error.sum(0)
-            error = (error @ W[i - 1].T) * _SLOPES[self.activation](x)  # not needed below the first: XLA drops it
+            error = (error @ weights.T) * slope(x)  # not needed below the first: XLA drops it
         return changed
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -214,27 +226,30 @@ class SoftmaxRegression(Workload):
         """
         rate, kept = self.rates
         rows = checked_rows(self.batch)
-        pairs: dict[str, Pair] = {}
-        x = np.asarray(given.x)
+        activate = _FUNCTIONS[self.activation]
+        slope = _SLOPES[self.activation]
         before, biases, _, _ = self.lists(given)
-        below = None
-        for i, (W, b, out, error) in enumerate(zip(*self.lists(seen), strict=True), 1):
-            weights = before[i - 1]
-            inputs = double(x[rows])
-            z = times(inputs, weights) + biases[i - 1]
-            pairs[f"out{i}"] = out[rows], _FUNCTIONS[self.activation](z) if i <= self.layers else z
-            if below is not None:
-                e = times_transposed(double(error[rows]), weights) * _SLOPES[self.activation](inputs)
-                pairs[f"error{i - 1}"] = below[rows], e
-            change, expected, size = learned(weights, W, rate, x.T, error, kept)
-            if i > self.layers:  # MKL adds to a narrow matrix example by example, and rounds the matrix each time
+        W, b, out, error = self.lists(seen)
+        inputs = [np.asarray(given.x), *out]
+        pairs: dict[str, Pair] = {}
+        for i, weights in enumerate(before):
+            number = i + 1
+            x = double(inputs[i][rows])
+            e = error[i]
+            z = times(x, weights) + biases[i]
+            pairs[f"out{number}"] = (out[i][rows], activate(z) if i < self.layers else z)
+            if i:
+                down = times_transposed(double(e[rows]), weights)
+                pairs[f"error{i}"] = (error[i - 1][rows], down * slope(x))
+            change, expected, size = learned(weights, W[i], rate, inputs[i].T, e, kept)
+            if i == self.layers:  # MKL adds to a narrow matrix example by example, and rounds the matrix each time
                 size *= self.batch**0.5
-            pairs[f"W{i}"] = change, expected, size
-            pairs[f"b{i}"] = moved(biases[i - 1], b, rate * error.sum(0, dtype=np.float64))
-            x = out
-            below = error
-        costs, errors = softmax_error(x[rows], given.y[rows])
-        return {**pairs, "costs": (seen.costs[rows], costs), f"error{i}": (error[rows], errors)}
+            pairs[f"W{number}"] = (change, expected, size)
+            pairs[f"b{number}"] = moved(biases[i], b[i], rate * e.sum(0, dtype=np.float64))
+        costs, errors = softmax_error(out[-1][rows], given.y[rows])
+        pairs["costs"] = (seen.costs[rows], costs)
+        pairs[f"error{number}"] = (e[rows], errors)
+        return pairs
 
     def flops(self) -> float:
         """Count each layer's matrix products: output, weight gradient and, except in the first, the error below."""
@@ -249,8 +264,9 @@ class SoftmaxRegression(Workload):
         read for the gradients of weights and biases and, except in the first layer, for the error below.
         """
         first, *others = [below * above for below, above in pairwise(self.units)]
+        weights = 3 * first + 4 * sum(others)
         units = 2 * self.inputs - self.units[1] + 8 * sum(self.units[1:])
-        return 4.0 * (3 * first + 4 * sum(others) + self.batch * units)
+        return 4.0 * (weights + self.batch * units)
 
 
 @workload
@@ -345,11 +361,14 @@ class SoftmaxCost(Workload):
         """Compute cost and gradient once."""
         import torch
 
-        mini_batches = zip(*(array.split(self.mini_batch) for array in (a.x, a.y, a.z, a.e, a.costs)), strict=True)
-        for number, (x, y, z, e, costs) in enumerate(mini_batches):
-            torch.addmm(a.b, x, a.W, out=z)
-            _softmax_error_torch(z, y, e, costs, row)
-            row.add_product(a.dW, x.T, e, alpha=1.0 / self.batch, beta=1.0 if number else 0.0)
+        share = 1.0 / self.batch
+        for begin in range(0, self.batch, self.mini_batch):
+            rows = slice(begin, begin + self.mini_batch)
+            x = a.x[rows]
+            e = a.e[rows]
+            z = torch.addmm(a.b, x, a.W, out=a.z[rows])
+            _softmax_error_torch(z, a.y[rows], e, a.costs[rows], row)
+            row.add_product(a.dW, x.T, e, alpha=share, beta=1.0 if begin else 0.0)
         torch.mean(a.e, 0, dtype=a.db.dtype, out=a.db)
         torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
 
@@ -359,6 +378,7 @@ class SoftmaxCost(Workload):
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Compute cost and gradient once."""
+        share = 1.0 / self.batch
         for begin in range(0, self.batch, self.mini_batch):
             rows = slice(begin, begin + self.mini_batch)
             x = a.x[rows]
@@ -366,9 +386,9 @@ class SoftmaxCost(Workload):
             z = gemm(x, a.W, out=a.z[rows])
             passes.add_bias(z, a.b)
             passes.softmax_error(e, z, a.y[rows, 0], a.costs[rows, 0])
-            gemm(x.T, e, out=a.dW, alpha=1.0 / self.batch, beta=1.0 if begin else 0.0)
-        gemm(a.ones, a.e, out=a.db[None], alpha=1.0 / self.batch)
-        gemm(a.ones, a.costs, out=a.cost[None], alpha=1.0 / self.batch)
+            gemm(x.T, e, out=a.dW, alpha=share, beta=1.0 if begin else 0.0)
+        gemm(a.ones, a.e, out=a.db[None], alpha=share)
+        gemm(a.ones, a.costs, out=a.cost[None], alpha=share)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare arrays of some examples, and the step's sums with float64 sums of its own errors and costs."""
@@ -377,13 +397,15 @@ class SoftmaxCost(Workload):
         e = seen.e
         z = times(double(x[rows]), given.W) + given.b
         costs, errors = softmax_error(z, given.y[rows])
+        db = e.mean(0, dtype=np.float64)
+        cost = seen.costs.mean(0, dtype=np.float64)
         return {
             "z": (seen.z[rows], z),
             "e": (e[rows], errors),
             "costs": (seen.costs[rows], costs),
             "dW": product(seen.dW, x.T, e, 1.0 / self.batch),
-            "db": (seen.db, e.mean(0, dtype=np.float64)),
-            "cost": (seen.cost, seen.costs.mean(0, dtype=np.float64)),
+            "db": (seen.db, db),
+            "cost": (seen.cost, cost),
         }
 
     def flops(self) -> float:

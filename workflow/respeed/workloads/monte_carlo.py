@@ -59,14 +59,18 @@ class MonteCarlo(Workload):
         """Draw u and compute the prices, one operation after another, in place."""
         import torch
 
-        z = torch.erfinv(torch.add(-1.0, row.uniform(a.draws), alpha=2.0, out=a.payoffs), out=a.payoffs)
+        u = row.uniform(a.draws)
+        signed = torch.add(-1.0, u, alpha=2.0, out=a.payoffs)
+        z = torch.erfinv(signed, out=signed)
         ends = z.mul_(math.sqrt(2.0) * VOLATILITY).add_(DRIFT).exp_()
-        torch.mean(ends.sub_(a.strikes[:, None]).clamp_(min=0.0), 1, out=a.prices)
+        payoffs = ends.sub_(a.strikes[:, None]).clamp_(min=0.0)
+        torch.mean(payoffs, 1, out=a.prices)
         a.prices.mul_(math.exp(-RATE))
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all prices with float64 prices from the same draws."""
-        ends = np.exp(DRIFT + VOLATILITY * ndtri(double(seen.draws)))
+        z = ndtri(double(seen.draws))
+        ends = np.exp(DRIFT + VOLATILITY * z)
         payoffs = np.maximum(ends - double(given.strikes)[:, None], 0.0)
         return {"prices": (seen.prices, math.exp(-RATE) * payoffs.mean(1))}
 

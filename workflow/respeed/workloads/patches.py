@@ -1,6 +1,5 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
-from collections.abc import Iterator
 from itertools import product
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -79,10 +78,8 @@ class Patches(Workload):
     def __post_init__(self) -> None:
         """Refuse a stride that makes no grid."""
         if self.side % self.stride or self.patch % self.stride or self.patch > self.side:
-            raise NotMeasurable(
-                f"the stride {self.stride} must divide the side {self.side} and the patch {self.patch}, "
-                "which must fit the side"
-            )
+            sizes = f"the side {self.side} and the patch {self.patch}, which must fit the side"
+            raise NotMeasurable(f"the stride {self.stride} must divide {sizes}")
 
     @property
     def grid(self) -> tuple[int, int, int, int]:
@@ -114,10 +111,12 @@ class Patches(Workload):
         B = self.batch
         r = self.learning_rate / B
         W, b, c = row.operands(a.W, a.b, a.c)
+        dtype = a.b.dtype
         h = a.h
-        image = a.image
-        windows0 = _windows(a.x, K)
-        windows1 = _windows(image, K)
+        v0 = a.x
+        v1 = a.image
+        windows0 = _windows(v0, K)
+        windows1 = _windows(v1, K)
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
         def up_and_down(place: Place) -> None:
@@ -128,24 +127,27 @@ class Patches(Workload):
             W_p = W[p]
             torch.baddbmm(c[p], x0, W_p, out=h0).sigmoid_()
             torch.lt(row.uniform(a.u[p]), h0, out=s)
-            _add_up(torch.bmm(s, W_p.mT), place, K, image, locks)
+            first = place[0].start
+            _add_up(torch.bmm(s, W_p.mT), windows1[place], locks[first : first + K])
 
         def up_and_learn(place: Place) -> None:
             p = _patches(place, R)
             x = _cut(windows0[place], windows1[place])  # [x0_p; x1_p]
+            x1 = x[:, B:]
             h_p = h[p]
-            torch.baddbmm(c[p], x[:, B:], W[p], out=h_p[:, B:]).sigmoid_().neg_()
+            torch.baddbmm(c[p], x1, W[p], out=h_p[:, B:]).sigmoid_().neg_()
             row.add_product(a.W[p], x.mT, h_p, alpha=r)
-            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=a.c.dtype), alpha=r)
+            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=dtype), alpha=r)
 
         places = [(slice(0, R), slice(0, R))]
         if row.in_pieces:
             single = [slice(i, i + 1) for i in range(R)]
             places = list(product(single, single))
-        image.copy_(b.expand_as(image))
+        v1.copy_(b.expand_as(v1))
         row.each(places, up_and_down)
-        image.sigmoid_()
-        a.b.add_(a.x.sum(2, keepdim=True, dtype=a.b.dtype) - image.sum(2, keepdim=True, dtype=a.b.dtype), alpha=r)
+        v1.sigmoid_()
+        change = v0.sum(2, keepdim=True, dtype=dtype) - v1.sum(2, keepdim=True, dtype=dtype)
+        a.b.add_(change, alpha=r)
         row.each(places, up_and_learn)
 
     def numpy(self, a: Arrays, row: Row) -> None:
@@ -160,30 +162,31 @@ class Patches(Workload):
         v1 = a.image
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
-        def cut(image: np.ndarray, p: int, out: np.ndarray) -> np.ndarray:
-            i, j = divmod(p, R)
-            out.reshape(B, K, K, n)[...] = image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
-            return out
-
         def up_and_down(p: int) -> None:
-            x, sums = np.empty((2, B, K * K * n), v0.dtype)
+            i, j = divmod(p, R)
+            W_p = W[p]
+            x0, sums = np.empty((2, B, K, K, n), v0.dtype)
+            x0[...] = _tiles(v0, i, j, K)
             h0 = h[p, :B]
             s = h[p, B:]  # the sample: h1 is free until it is computed
-            gemm(cut(v0, p, x), W[p], out=h0)
+            gemm(x0.reshape(B, -1), W_p, out=h0)
             add_sigmoid_sample(h0, c[p, 0], sample=s, draws=row.uniform(a.u[p]))
-            tiles = gemm(s, W[p].T, out=sums).reshape(B, K, K, n)
-            i, j = divmod(p, R)
+            gemm(s, W_p.T, out=sums.reshape(B, -1))
             for k in range(K):
                 with locks[i + k]:
-                    v1[i + k, j : j + K] += tiles[:, k].transpose(1, 0, 2)
+                    v1[i + k, j : j + K] += sums[:, k].transpose(1, 0, 2)
 
         def up_and_learn(p: int) -> None:
-            x = np.empty((2 * B, K * K * n), v0.dtype)  # [x0_p; x1_p]
-            cut(v0, p, x[:B])
-            h1 = gemm(cut(v1, p, x[B:]), W[p], out=h[p, B:])
+            i, j = divmod(p, R)
+            x = np.empty((2, B, K, K, n), v0.dtype)  # [x0_p; x1_p]
+            x[0] = _tiles(v0, i, j, K)
+            x[1] = _tiles(v1, i, j, K)
+            x = x.reshape(2 * B, -1)
+            h_p = h[p]
+            h1 = gemm(x[B:], W[p], out=h_p[B:])
             add_sigmoid(h1, c[p, 0], scale=-1.0)
-            gemm(x.T, h[p], out=W[p], alpha=r, beta=1.0)
-            c[p] += r * h[p].sum(0)
+            gemm(x.T, h_p, out=W[p], alpha=r, beta=1.0)
+            c[p] += r * h_p.sum(0)
 
         v1[...] = a.b
         row.each(range(R * R), up_and_down)
@@ -202,7 +205,8 @@ class Patches(Workload):
         tiles = list(product(range(K), repeat=2))
 
         def cut(image: Any) -> Any:
-            return jnp.stack([image[i : i + R, j : j + R] for i, j in tiles], axis=3).reshape(R * R, B, K * K * n)
+            shifted = [image[i : i + R, j : j + R] for i, j in tiles]
+            return jnp.stack(shifted, axis=3).reshape(R * R, B, K * K * n)
 
         x0 = cut(a.x)
         h0 = jax.nn.sigmoid(x0 @ a.W + a.c)
@@ -223,50 +227,46 @@ class Patches(Workload):
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
-        """Compare some examples' activations and the parameters' changes by all, using the step's own draws."""
-        _, K, R, n = self.grid
+        """Compare some examples' activations and the parameters' changes by all, using the step's own draws.
+
+        h1 is computed from the step's own image, which is compared itself.
+        """
+        _, K, R, _ = self.grid
         B = self.batch
         r = self.learning_rate / B
         rows = checked_rows(B)
+        biases = double(given.c)
         v0 = np.asarray(given.x)
         v1 = seen.image
         h = seen.h
-        W = seen.W
-        b = np.asarray(given.b)
-        c = double(given.c)
         s = seen.u[:, rows] < h[:, rows]
-        image = np.broadcast_to(double(b), (*v0.shape[:2], len(rows), n)).copy()
+        image = np.repeat(double(given.b), len(rows), axis=2)
         h0 = []
-        for p, x in enumerate(self._patches_of(v0[:, :, rows])):
-            W_p = double(given.W[p])
-            h0.append(sigmoid(x @ W_p + c[p]))
-            tiles = (s[p] @ W_p.T).reshape(len(rows), K, K, n)
-            i, j = divmod(p, R)
-            image[i : i + K, j : j + K] += tiles.transpose(1, 2, 0, 3)
-        image = sigmoid(image)
         h1 = []
         changes = []
-        patches = zip(self._patches_of(image), self._patches_of(v0), self._patches_of(v1), strict=True)
-        for p, (x, x0, x1) in enumerate(patches):
-            W_p = double(given.W[p])
-            h1.append(-sigmoid(x @ W_p + c[p]))
-            changes.append(learned(W_p, W[p], r, np.concatenate([x0, x1]).T, h[p]))
-        change_b = r * (v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True))
-        change_c = r * h.sum(1, np.float64, keepdims=True)
+        for p, (i, j) in enumerate(product(range(R), repeat=2)):
+            W = double(given.W[p])
+            c = biases[p]
+            x0 = double(_tiles(v0, i, j, K)).reshape(B, -1)
+            x1 = double(_tiles(v1, i, j, K)).reshape(B, -1)
+            h0.append(sigmoid(x0[rows] @ W + c))
+            h1.append(-sigmoid(x1[rows] @ W + c))
+            tiles = _tiles(image, i, j, K)
+            sums = s[p] @ W.T
+            tiles += sums.reshape(tiles.shape)
+            x = np.concatenate([x0, x1])
+            changes.append(learned(W, seen.W[p], r, x.T, h[p]))
+        of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
+        of_c = h.sum(1, np.float64, keepdims=True)
+        b = moved(given.b, seen.b, r * of_b)
+        c = moved(given.c, seen.c, r * of_c)
         return {
             "h0": (h[:, rows], np.stack(h0)),
-            "image": (v1[:, :, rows], image),
+            "image": (v1[:, :, rows], sigmoid(image)),
             "h1": (h[:, B + rows], np.stack(h1)),
             "W": both(*changes),
-            "b, c": both(moved(b, seen.b, change_b), moved(given.c, seen.c, change_c)),
+            "b, c": both(b, c),
         }
-
-    def _patches_of(self, image: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the pixels of each patch, (examples, K K n), in float64."""
-        _, K, R, n = self.grid
-        for i, j in product(range(R), repeat=2):
-            tiles = image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
-            yield double(tiles.reshape(-1, K * K * n))
 
     def flops(self) -> float:
         """Count five matrix products of 2 B K^2 n H FLOP for each patch."""
@@ -296,6 +296,11 @@ def _patches(place: Place, R: int) -> slice:
     return slice(rows.start * R + columns.start, (rows.stop - 1) * R + columns.stop)
 
 
+def _tiles(image: np.ndarray, i: int, j: int, K: int) -> np.ndarray:
+    """Return a view of the tiles of a patch, (B, K, K, n)."""
+    return image[i : i + K, j : j + K].transpose(2, 0, 1, 3)
+
+
 def _windows(image: "Tensor", K: int) -> "Tensor":
     """Return a view of the tiles of all patches, (R, R, B, K, K, n)."""
     return image.unfold(0, K, 1).unfold(1, K, 1).permute(0, 1, 2, 4, 5, 3)
@@ -310,16 +315,14 @@ def _cut(*windows: "Tensor") -> "Tensor":
     return out.view(rows * columns, len(windows) * B, -1)
 
 
-def _add_up(sums: "Tensor", place: Place, K: int, image: "Tensor", locks: list[Lock]) -> None:
-    """Add to the image what the patches at a place give to their pixels: `sums` (patches, B, K K n)."""
-    rows, columns = place
-    shape = (rows.stop - rows.start, columns.stop - columns.start)
-    tiles = sums.unflatten(0, shape).unflatten(3, (K, K, -1))  # (rows, columns, B, K, K, n)
-    for i in range(K):
-        with locks[rows.start + i]:
-            if len(sums) == 1:  # one patch has no tile twice
-                image[rows.start + i, columns.start : columns.start + K].add_(tiles[0, 0, :, i].transpose(0, 1))
+def _add_up(sums: "Tensor", windows: "Tensor", locks: list[Lock]) -> None:
+    """Add what patches give to their pixels, `sums` (patches, B, K K n), to the image, by a view of their tiles."""
+    tiles = sums.view(windows.shape)  # (rows, columns, B, K, K, n)
+    is_single = len(sums) == 1  # one patch has no tile twice
+    for i, lock in enumerate(locks):
+        with lock:
+            if is_single:
+                windows[:, :, :, i].add_(tiles[:, :, :, i])
                 continue
-            for j in range(K):
-                window = image[rows.start + i : rows.stop + i, columns.start + j : columns.stop + j]
-                window.add_(tiles[:, :, :, i, j])
+            for j in range(len(locks)):
+                windows[:, :, :, i, j].add_(tiles[:, :, :, i, j])

@@ -148,9 +148,10 @@ class Runner:
         self.threads = threads if device == "cpu" else math.inf
         command = [filled(word, program.given) for word in entry["command"]]
         files = files_of(command, folder)
-        if missing := next((word for word, path in files.items() if path is None), None):
-            where = f"in workflow/papers/{entry['paper']}" if "/" in missing else "on the PATH"
-            raise NotMeasurable(f"there is no {clip(missing, 100)} {where}; the paper's program must be built first")
+        for word, path in files.items():
+            if path is None:
+                where = f"in workflow/papers/{entry['paper']}" if "/" in word else "on the PATH"
+                raise NotMeasurable(f"there is no {clip(word, 100)} {where}; the paper's program must be built first")
         self.checksums = partial(checksums, command, folder)
         self.executables = self.checksums()
         row = {
@@ -161,16 +162,16 @@ class Runner:
             "paper": folder,
         }
         self.name = clip(command[0], 100)
-        self.command = [str(files[command[0]]), *(filled(word, row) for word in command[1:])]
+        program_file, *words = command
+        self.command = [str(files[program_file]), *(filled(word, row) for word in words)]
         self.counts_whole = "time_pattern" not in entry
         self.run_seconds = math.nan
         self._runs: deque[Run] = deque(maxlen=1000)
         self._waited = 0.0
         self.scratch = tempfile.mkdtemp(prefix="respeed-program-")
         self.environment = environment(device, f"{self.scratch}/__pycache__")
-        self._leader = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch], stdin=subprocess.PIPE, process_group=0
-        )
+        watch = [sys.executable, "-I", "-S", "-c", _WATCH, self.scratch]
+        self._leader = subprocess.Popen(watch, stdin=subprocess.PIPE, process_group=0)
         # Closes the leader's pipe, and waits until the leader has ended.
         self.close: Any = weakref.finalize(self, self._leader.communicate)
 

@@ -93,9 +93,12 @@ class _Layer(Workload):
             The terms of the biases' gradients, as the step computed them.
         """
         r = self.learning_rate / self.batch
-        b = moved(given.b, seen.b, r * of_b.sum(0, dtype=np.float64))
-        c = moved(given.c, seen.c, r * of_c.sum(0, dtype=np.float64))
-        return {"W": learned(given.W, seen.W, r, seen.v.T, seen.h), "b, c": both(b, c)}
+        change_b = r * of_b.sum(0, dtype=np.float64)
+        change_c = r * of_c.sum(0, dtype=np.float64)
+        b = moved(given.b, seen.b, change_b)
+        c = moved(given.c, seen.c, change_c)
+        W = learned(given.W, seen.W, r, seen.v.T, seen.h)
+        return {"W": W, "b, c": both(b, c)}
 
     def flops(self) -> float:
         """Count five matrix products of 2 B V H FLOP; as in the papers, operations between them are not counted."""
@@ -152,9 +155,11 @@ class Rbm(_Layer):
     def learn_torch(self, a: Arrays, row: Row, v0: "Tensor", v1: "Tensor") -> None:
         """Change W, b and c, given [v0; v1] and [h0; -h1]."""
         r = self.learning_rate / self.batch
+        dtype = a.b.dtype
+        change = v0.sum(0, dtype=dtype) - v1.sum(0, dtype=dtype)
         row.add_product(a.W, a.v.T, a.h, alpha=r)
-        a.b.add_(v0.sum(0, dtype=a.b.dtype) - v1.sum(0, dtype=a.b.dtype), alpha=r)
-        a.c.add_(a.h.sum(0, dtype=a.c.dtype), alpha=r)
+        a.b.add_(change, alpha=r)
+        a.c.add_(a.h.sum(0, dtype=dtype), alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
@@ -180,7 +185,8 @@ class Rbm(_Layer):
         v0 = a.x
         h0 = jax.nn.sigmoid(v0 @ a.W + a.c)
         u = uniform(h0.shape)
-        v1 = jax.nn.sigmoid((u < h0).astype(h0.dtype) @ a.W.T + a.b)
+        s = (u < h0).astype(h0.dtype)
+        v1 = jax.nn.sigmoid(s @ a.W.T + a.b)
         h1 = jax.nn.sigmoid(v1 @ a.W + a.c)
         return {"u": u, **self.learn_jax(a, v0, h0, v1, h1)}
 
@@ -203,23 +209,26 @@ class Rbm(_Layer):
         rounding error, may fall on the other side of a draw.
         """
         rows = checked_rows(self.batch)
-        sample = double(seen.u[rows] < seen.h[rows])
-        v1 = sigmoid(times_transposed(sample, given.W) + given.b)
+        _, v1 = halves(seen.v)
+        h0, h1 = halves(seen.h)
+        sample = double(seen.u[rows] < h0[rows])
+        x = sigmoid(times_transposed(sample, given.W) + given.b)
         return {
             **self.compare_data(given, seen),
-            "v1": (seen.v[self.batch + rows], v1),
-            "h1": (seen.h[self.batch + rows], -hidden_units(v1, given)),
+            "v1": (v1[rows], x),
+            "h1": (h1[rows], -hidden_units(x, given)),
         }
 
     def compare_data(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare v0, h0 of some examples, and the changes of parameters by all examples."""
-        v0, v1 = seen.v.reshape(2, self.batch, -1)
+        v0, v1 = halves(seen.v)
         rows = checked_rows(self.batch)
         x = np.asarray(given.x)
+        of_b = np.subtract(v0, v1, dtype=np.float64)
         return {
             "v0": (v0, x),
             "h0": (seen.h[rows], hidden_units(x[rows], given)),
-            **self.compare_changes(given, seen, np.subtract(v0, v1, dtype=np.float64), seen.h),
+            **self.compare_changes(given, seen, of_b, seen.h),
         }
 
     def traffic_bytes(self) -> float:
@@ -336,12 +345,14 @@ class RbmPcd(Rbm):
         rows = checked_rows(self.batch)
         v = seen.v[self.batch + rows]
         h = -seen.h[self.batch + rows]
-        before = given.s if self.gibbs == 1 else seen.between
         mean = seen.mean[rows]
+        taken = getattr(seen, "taken", self.gibbs)  # JAX unrolls the Gibbs steps
+        before = given.s if self.gibbs == 1 else seen.between
+        s = double(before[rows])
         return {
             **self.compare_data(given, seen),
-            "Gibbs steps": (getattr(seen, "taken", self.gibbs), self.gibbs),  # JAX unrolls the Gibbs steps
-            "mean": (mean, sigmoid(times_transposed(double(before[rows]), given.W) + given.b)),
+            "Gibbs steps": (taken, self.gibbs),
+            "mean": (mean, sigmoid(times_transposed(s, given.W) + given.b)),
             "v": (v, double(seen.u_visible[rows] < mean)),
             "h": (h, hidden_units(v, given)),
             "s": (seen.s[rows], double(seen.u[rows] < h)),
@@ -523,22 +534,25 @@ class Autoencoder(_Layer):
         Each array is computed from the step's own arrays before it: in bf16, errors would add up from array to array.
         """
         rows = checked_rows(self.batch)
-        masked, errors = seen.v.reshape(2, self.batch, -1)
-        e, units = seen.h.reshape(2, self.batch, -1)
-        x = double(given.x)
-        corrupted = np.where(seen.u < self.corruption, 0.0, x)
+        masked, errors = halves(seen.v)
+        e, units = halves(seen.h)
+        v = double(given.x)
+        corrupted = np.where(seen.u < self.corruption, 0.0, v)
+        x = v[rows]
         y = double(units[rows])
         d = double(errors[rows])
         z = times_transposed(y, given.W) + given.b
+        slope = y * (1 - y)
         pairs = {
             "x~": (masked, corrupted),
             "y": (y, hidden_units(corrupted[rows], given)),
-            "d": (d, x[rows] - sigmoid(z)),
-            "e": (e[rows], times(d, given.W) * y * (1 - y)),
+            "d": (d, x - sigmoid(z)),
+            "e": (e[rows], times(d, given.W) * slope),
             **self.compare_changes(given, seen, errors, e),
         }
         if self.cost:
-            pairs["costs"] = (seen.costs[rows], (np.logaddexp(0, z) - x[rows] * z).sum(axis=1))
+            losses = np.logaddexp(0, z) - x * z
+            pairs["costs"] = (seen.costs[rows], losses.sum(axis=1))
         return pairs
 
     def traffic_bytes(self) -> float:

@@ -21,6 +21,7 @@ from scipy.linalg.lapack import spotrf, spotri, spotrs
 from scipy.optimize import nnls
 
 from respeed.data import natural_patches
+from respeed.kernels import Array
 from respeed.kernels.blas import gemm
 from respeed.kernels.sparse import (
     coordinate_descent,
@@ -95,7 +96,7 @@ class _SparseCoding(Workload):
             "x": x * signs,  # (batches, m, k)
             "bases": bases,  # B (n, k)
             "gram": gram,  # G (n, n)
-            "coefficients": Zeros(self.batch, n) if coefficients is None else coefficients * signs[0],  # S (m, n)
+            "coefficients": Zeros(self.batch, n) if self.timed == self.batch else coefficients * signs[0],  # S (m, n)
             "second": Zeros(n, n),  # A
             "cross": Zeros(n, k),  # C
             "new_bases": Zeros(n, k),
@@ -118,14 +119,17 @@ class _SparseCoding(Workload):
         """Compare some objectives with the optimum, the nonzero share with `nonzero`, matrix products with float64."""
         S = seen.coefficients
         B = seen.new_bases
+        gamma = self.penalty
         rows = checked_rows(self.timed)
         x = double(given.x[rows])
         bases = double(given.bases)
         s = double(S[rows])
-        reached = objective(x, bases, s, self.penalty)
-        least = objective(x, bases, optimum(x, bases, s, self.penalty), self.penalty)
-        share = (np.abs(S[: self.timed]) > NEGLIGIBLE * self.penalty).mean(keepdims=True)
-        margin = max(SHARE_MARGIN, COUNT_MARGIN / (self.timed * self.bases))
+        best = optimum(x, bases, s, gamma)
+        reached = objective(x, bases, s, gamma)
+        least = objective(x, bases, best, gamma)
+        is_nonzero = np.abs(S[: self.timed]) > NEGLIGIBLE * gamma
+        share = is_nonzero.mean(keepdims=True)
+        margin = max(SHARE_MARGIN, COUNT_MARGIN / is_nonzero.size)
         return {
             "objective": (reached, np.clip(reached, least, (1 + self.excess) * least)),
             "share": (share, np.clip(share, self.nonzero - margin, self.nonzero + margin)),
@@ -153,20 +157,20 @@ class _SparseCoding(Workload):
 @functools.lru_cache(maxsize=4)
 def _problem(
     n: int, side: int, patches: int, batch: int, timed: int, penalty: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return batches of patches (batches, m, k), bases, their Gram matrix, and coefficients (m, n) or None.
+) -> tuple[Array, Array, Array, Array]:
+    """Return batches of patches (batches, m, k), bases, their Gram matrix, and coefficients (m, n).
 
-    If all examples are timed, there are no coefficients. If only some are timed, there is one batch, in which the timed
-    examples come first, with coefficients of 0.
+    Timed examples have coefficients of 0. If only some are timed, there is one batch, in which they come first.
     """
     drawn = natural_patches(n + patches, side, DATA_SEED)
     bases = drawn[:n]
     x = drawn[n:]
     gram = bases @ bases.T
+    coefficients = np.zeros((batch, n), np.float32)
     if timed == batch:
-        return x[: patches // batch * batch].reshape(-1, batch, side**2), bases, gram, None
+        count = patches // batch
+        return x[: count * batch].reshape(count, batch, -1), bases, gram, coefficients
     first = x[:batch]
-    coefficients = np.empty((batch, n), np.float32)
     coordinate_descent(coefficients, gram, first @ bases.T, penalty, make_workspaces(get_num_threads(), n))
     # Every (batch / timed)-th example is timed, in order of the number of nonzero coefficients.
     ordered = np.argsort(np.count_nonzero(coefficients, axis=1), kind="stable")
@@ -263,11 +267,15 @@ class SparseParallel(_SparseCoding):
         def take(array: "Tensor", indices: "Tensor", out: "Tensor") -> "Tensor":
             return torch.index_select(array, 0, indices, out=out)
 
-        by = _Operations(*_passes(a.x, row), torch.mm, lambda active: active.nonzero()[:, 0], take)
+        def where(active: "Tensor") -> "Tensor":
+            return active.nonzero()[:, 0]
+
+        by = _Operations(*_passes(a.x, row), torch.mm, where, take)
         x = a.x[: self.timed]
         torch.mm(x, a.bases.T, out=a.correlations)
         objective = torch.linalg.vector_norm(x, dim=1).square_().div_(2)  # (m,)
-        self._descend(a, by, objective, torch.ones_like(objective), torch.arange(len(x), device=x.device))
+        active = torch.ones_like(objective)
+        self._descend(a, by, objective, active, torch.arange(len(x), device=x.device))
 
     def numpy_coefficients(self, a: Arrays, row: Row) -> None:
         """Solve for the coefficients with SciPy's BLAS and two compiled passes."""
@@ -358,8 +366,9 @@ class SparseParallel(_SparseCoding):
         r = self.rate * 10 / (9 + BASIS_STEPS)
         after = before - r * (seen.second[rows] @ previous - seen.cross[rows])
         after /= np.maximum(1.0, np.linalg.norm(after, axis=1, keepdims=True))
-        changes = seen.new_bases[rows] - before, after - before, 0.01 * float(np.abs(before).max())
-        return {**super().check(given, seen), "new_bases": changes}
+        size = 0.01 * float(np.abs(before).max())
+        changes = seen.new_bases[rows] - before
+        return {**super().check(given, seen), "new_bases": (changes, after - before, size)}
 
 
 def _passes(x: "Tensor", row: Row) -> tuple[Callable[..., None], Callable[..., None]]:
@@ -397,13 +406,16 @@ def _torch_line_search(
     slope = (remaining * direction).sum(1, keepdim=True)  # (m, 1)
     curve = (moved * direction).sum(1, keepdim=True)
     norm = torch.linalg.vector_norm(s, 1, 1, keepdim=True)
-    after = torch.linalg.vector_norm(s[:, None] + direction[:, None] * lengths[:, None], 1, 2)  # (m, lengths)
+    tried = s[:, None] + direction[:, None] * lengths[:, None]  # (m, lengths, n)
+    after = torch.linalg.vector_norm(tried, 1, 2)  # (m, lengths)
     change = lengths * (lengths / 2 * curve - slope) + penalty * (after - norm)
-    lowers = (change < -of_objective * objective[:, None] - of_norm * penalty * norm) & (active[:, None] > 0)
+    enough = -of_objective * objective[:, None] - of_norm * penalty * norm
+    lowers = (change < enough) & (active[:, None] > 0)
     taken = torch.where(lowers, lengths, 0.0).amax(1, keepdim=True)  # the first length that lowers is the largest; or 0
     s.addcmul_(direction, taken)
     remaining.addcmul_(moved, taken, value=-1.0)
-    objective.add_(torch.where(lengths == taken, change, 0.0).sum(1))
+    gained = torch.where(lengths == taken, change, 0.0)
+    objective.add_(gained.sum(1))
     torch.gt(taken[:, 0], 0, out=active)
 
 
@@ -455,16 +467,19 @@ class SparsePublished(SparseParallel):
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Check the last batch, given the bases that it was coded with."""
-        pairs = super().check(Arrays(**{**vars(given), "bases": seen.coded_with}), seen)
-        return {name: pair for name, pair in pairs.items() if name != "gram"}  # G of the first batch
+        before = Arrays(**vars(given))
+        before.bases = seen.coded_with
+        pairs = dict(super().check(before, seen))
+        del pairs["gram"]  # that of the first batch
+        return pairs
 
     def parts(self) -> Weights:
         """Return each part's weight for each batch, 1 / batches: a step of the table is the mean batch of a pass."""
         batches = self.patches // self.batch
         parts: dict[str, float] = {}
         for number in range(1, batches + 1):
-            parts[f"coefficients {number}"] = 1 / batches
-            parts[f"bases {number}"] = 1 / batches
+            for part in ("coefficients", "bases"):
+                parts[f"{part} {number}"] = 1 / batches
         return parts
 
 
@@ -547,14 +562,16 @@ class SparseFeatureSign(_OneByOne):
         """Add the optimum's conditions: (A + L) B = C; norm 1 where a multiplier is above the floor, else at most 1."""
         B = seen.new_bases
         norms = np.linalg.norm(B, axis=1)
+        system = seen.second + np.diag(seen.multipliers)
+        right = np.where(seen.multipliers > FLOOR, 1.0, np.minimum(norms, 1.0))
         return {
             **super().check(given, seen),
-            "stationary": product(seen.cross, seen.second + np.diag(seen.multipliers), B),
-            "norms": (norms, np.where(seen.multipliers > FLOOR, 1.0, np.minimum(norms, 1.0))),
+            "stationary": product(seen.cross, system, B),
+            "norms": (norms, right),
         }
 
 
-def _solve_for_bases(A: np.ndarray, C: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _solve_for_bases(A: Array, C: Array, multipliers: Array) -> tuple[Array, Array]:
     """Return the upper Cholesky factor of A + L, and B = (A + L)^-1 C, both in LAPACK's column-major order."""
     system = A.copy().T  # symmetric: the transpose has LAPACK's order, and is not copied once more
     np.einsum("ii->i", system)[:] += multipliers
@@ -564,7 +581,7 @@ def _solve_for_bases(A: np.ndarray, C: np.ndarray, multipliers: np.ndarray) -> t
     return factor, spotrs(factor, C, lower=False)[0]
 
 
-def _newton_step(factor: np.ndarray, B: np.ndarray, norms: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _newton_step(factor: Array, B: Array, norms: Array, free: Array) -> Array:
     """Return the Newton step of the multipliers, 0 for multipliers that are not free; overwrite `factor`."""
     inverse, _ = spotri(factor, lower=False, overwrite_c=True)  # its upper triangle
     chosen = np.flatnonzero(free)
@@ -643,13 +660,14 @@ MAX_ROUNDS = 100
 TINY = 1e-6
 
 
-def objective(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
+def objective(x: Array, bases: Array, s: Array, penalty: float) -> Array:
     """Compute 1/2 ||x - s B||^2 + gamma ||s||_1 of every example (m,)."""
-    out: np.ndarray = 0.5 * ((x - s @ bases) ** 2).sum(axis=1) + penalty * np.abs(s).sum(axis=1)
+    rest = x - s @ bases
+    out: Array = 0.5 * (rest**2).sum(axis=1) + penalty * np.abs(s).sum(axis=1)
     return out
 
 
-def duality_gap(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float) -> np.ndarray:
+def duality_gap(x: Array, bases: Array, s: Array, penalty: float) -> Array:
     """Compute an upper bound of how far each example's objective is above the optimum (m,).
 
     For every v with |B v| <= gamma, 1/2 ||x||^2 - 1/2 ||x - v||^2 is a lower bound of the optimum. v is the residual
@@ -658,22 +676,24 @@ def duality_gap(x: np.ndarray, bases: np.ndarray, s: np.ndarray, penalty: float)
     rest = x - s @ bases
     largest = np.abs(rest @ bases.T).max(axis=1, keepdims=True)
     v = rest * np.minimum(1.0, penalty / np.maximum(largest, 1e-300))
-    gap: np.ndarray = objective(x, bases, s, penalty) - 0.5 * ((x**2).sum(axis=1) - ((x - v) ** 2).sum(axis=1))
+    bound = 0.5 * (x**2 - (x - v) ** 2).sum(axis=1)
+    gap: Array = objective(x, bases, s, penalty) - bound
     return gap
 
 
-def optimum(x: np.ndarray, bases: np.ndarray, start: np.ndarray, penalty: float) -> np.ndarray:
+def optimum(x: Array, bases: Array, start: Array, penalty: float) -> Array:
     """Return the minimisers (m, n), each proved by its duality gap; NaN for an example without that proof.
 
     `start` (m, n) only saves rounds: the gap proves the result for any `start`.
     """
     solved = np.stack([_solve_lasso(*example, bases, penalty) for example in zip(x, start, strict=True)])
     gap = duality_gap(x, bases, solved, penalty)
-    solved[gap > GAP * np.maximum(objective(x, bases, solved, penalty), 1e-12)] = np.nan
+    reached = objective(x, bases, solved, penalty)
+    solved[gap > GAP * np.maximum(reached, 1e-12)] = np.nan
     return solved
 
 
-def _solve_lasso(x: np.ndarray, start: np.ndarray, bases: np.ndarray, penalty: float) -> np.ndarray:
+def _solve_lasso(x: Array, start: Array, bases: Array, penalty: float) -> Array:
     """Minimise over the coordinates of known sign; coordinates that violate their condition join, until none does.
 
     With each row of B times its coordinate's sign, this is a nonnegative least-squares problem in z = |s|, with one
@@ -687,10 +707,12 @@ def _solve_lasso(x: np.ndarray, start: np.ndarray, bases: np.ndarray, penalty: f
         s = np.zeros(len(bases))
         if len(chosen):
             rows = signs[chosen, None] * bases[chosen]
-            z, _ = nnls(np.vstack([rows.T, np.full(len(rows), TINY)]), np.append(x, -penalty / TINY))
+            equations = np.vstack([rows.T, np.full(len(rows), TINY)])
+            z, _ = nnls(equations, np.append(x, -penalty / TINY))
             s[chosen] = signs[chosen] * z
         correlations = bases @ (x - s @ bases)
-        joins = (s == 0) & (np.abs(correlations) > penalty * (1 + 1e-10))
+        is_violated = np.abs(correlations) > penalty * (1 + 1e-10)
+        joins = (s == 0) & is_violated
         if not joins.any():
             break
         signs = np.sign(np.where(joins, correlations, s))

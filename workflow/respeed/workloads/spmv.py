@@ -68,7 +68,8 @@ class Spmv(_Sparse):
         n = self.rows
         each = self.nonzero
         part = n // each
-        columns = random.integers(0, part, (n, each), dtype=np.int32) + part * np.arange(each, dtype=np.int32)
+        begins = part * np.arange(each, dtype=np.int32)
+        columns = random.integers(0, part, (n, each), dtype=np.int32) + begins
         return {
             "values": symmetric(random, 1.0, n * each),
             "columns": columns.reshape(-1),
@@ -135,10 +136,11 @@ class SparseMatmul(_Sparse):
     def arrays(self, random: Generator) -> Named:
         """Draw entries from [-1, 1), and their places without replacement: exactly `nonzero`, whatever the seed."""
         places = np.sort(random.permutation(self.m * self.k)[: self.nonzero])
+        rows = self.k * np.arange(self.m + 1)
         return {
             "values": symmetric(random, 1.0, self.nonzero),
             "columns": places % self.k,
-            "starts": np.searchsorted(places, self.k * np.arange(self.m + 1)),  # of the rows, in `values`
+            "starts": np.searchsorted(places, rows),  # of the rows, in `values`
             "B": symmetric(random, 1.0, self.k, self.n),
             "C": Zeros(self.m, self.n),
         }
