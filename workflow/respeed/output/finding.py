@@ -155,14 +155,14 @@ def _answer(results: Results, experiment: Experiment, rows: Sequence[Compared]) 
     words = experiment.column_words()
     lines: dict[tuple[str, str], Line] = {}
     for compared in rows:
-        case = words[compared.row.case]
+        case = compared.row.case
         # The paper's seconds stand once, whatever they are compared with.
         for line in _answer_lines(results, experiment, compared, case):
             merged = lines.setdefault((line.group, line.label), line)
             merged.values.setdefault(case, line.values[case])
     ordered = sorted(lines.values(), key=lambda line: line.look == "ours")
     filled = set(chain.from_iterable(line.values for line in ordered))
-    cases = [case for case in words.values() if case in filled]
+    cases = {case: heading for case, heading in words.items() if case in filled}
     caption = "in small type, the intervals (95 %; of one row here over another, 97 %), which the finding spans."
     if experiment.unit == SECONDS:
         caption = f"{words_of_unit(experiment)}; {caption}"
@@ -234,7 +234,10 @@ def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table
         group = capitalized(f"{sides}{results.on(row.machine)} (peaks: {peaks})")
         look = "theirs" if row.machine == PAPER else "ours"
         lines.append(Line(group, words[row.case], _factors(row), look))
-    columns = [column for column in lines[0].values if any(line.values[column].text != NOTHING for line in lines)]
+    columns = {}
+    for column in lines[0].values:
+        if any(line.values[column].text != NOTHING for line in lines):
+            columns[column] = column
     caption = "Each speedup is the product of its factors."
     return Table(f"{experiment.title}: why", caption, columns, lines, head=experiment.title)
 

@@ -28,7 +28,7 @@ from respeed.output.layout import front, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
-from respeed.output.table import escape_markdown, templates, to_html, to_markdown
+from respeed.output.table import escape_markdown, templates
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
 
@@ -47,7 +47,7 @@ WIDEST = 100
 
 def make_readme(results: Results) -> str:
     """Return the README of the results: for each paper its findings, claims, figures, and links to its tables."""
-    papers = [(front(results, paper, to_markdown), paper) for paper in results.papers.values()]
+    papers = [(front(results, paper), paper) for paper in results.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
     return page.render(papers=papers, stamp=results.stamp)
 
@@ -65,14 +65,14 @@ def make_review(results: Results) -> str:
         durations = {name: say_time(group) for name, group in of_paper.groupby("experiment")}
         cells = results.rows(Cell, paper=paper.name)
         untimed = [cell for cell in cells if not cell.seconds]
-        facts = front(results, paper, to_markdown) | {"took": durations, "untimed": untimed}
+        facts = front(results, paper) | {"took": durations, "untimed": untimed}
         papers.append((facts, paper))
     return (
         templates(escape_markdown)
         .get_template("review.jinja")
         .render(
             papers=papers,
-            machines=[to_markdown(lay_out_machine(results, name)) for name in results.machines],
+            machines=[lay_out_machine(results, name) for name in results.machines],
             stamp=results.stamp,
             smoke=results.smoke,
             version=version("respeed"),
@@ -89,9 +89,8 @@ def describe_paper(paper: Paper) -> str:
     for name, claim in paper.claims.items():
         published[name] = say_published(state_claim(claim, paper))
     tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
-    texts = [to_markdown(table) for table in tables if table.lines]
     page = templates(escape_markdown).get_template("paper.jinja")
-    return page.render(paper=paper, reference=reference(paper), published=published, tables=texts)
+    return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
 
 
 def make_page(results: Results) -> str:
@@ -102,7 +101,7 @@ def make_page(results: Results) -> str:
     sections = []
     for paper in results.papers.values():
         for experiment in paper.experiments.values():
-            part = section(results, paper, experiment, to_html)
+            part = section(results, paper, experiment)
             if part["tables"]:
                 sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
     tables = [lay_out_machines(results)]
@@ -112,9 +111,9 @@ def make_page(results: Results) -> str:
     checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     page = templates(escape).get_template("page.jinja")
     return page.render(
-        papers=[front(results, paper, to_html) for paper in results.papers.values()],
+        papers=[front(results, paper) for paper in results.papers.values()],
         sections=sections,
-        others=[(table.title, to_html(table)) for table in tables if table.lines],
+        others=[table for table in tables if table.lines],
         stamp=results.stamp,
         data=make_data(results),
         scripts=scripts,

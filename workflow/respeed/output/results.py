@@ -35,7 +35,12 @@ class Results:
         """Return the warning above all results: a smoke run measures nothing, or controls failed; empty if neither."""
         if self.smoke:
             return SMOKE_STAMP
-        return say_failed(self.rows(Cell), Samples(self.table("rounds")))
+        return say_failed(self.rows(Cell), self.samples)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Return the samples of the rounds that are shown."""
+        return Samples(self.table("rounds"))
 
     def table(self, name: str, **selected: str) -> pd.DataFrame:
         """Return a tidy table's lines for the machines and papers shown; `selected` has the values of columns."""

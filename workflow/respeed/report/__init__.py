@@ -11,6 +11,7 @@ import typst
 
 from respeed.errors import UserError
 from respeed.output import load_results
+from respeed.output.table import to_typst
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 from respeed.shown import Asked
@@ -55,7 +56,7 @@ def with_letters_only(facts: Any) -> Any:
     PDF/UA allows only letters that a face has. If there are more than MOST_TRIED different letters beyond ASCII, all
     letters beyond ASCII are replaced.
     """
-    text = json.dumps(facts, ensure_ascii=False)
+    text = json.dumps(facts, ensure_ascii=False, default=to_typst)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
     # As a rule, the faces have all letters.
     if _are_shown(doubtful):

@@ -1,6 +1,5 @@
-"""The contents of the report as one plain structure of formatted texts, for the templates in report/."""
+"""The contents of the report as one plain structure of formatted texts and tables, for the templates in report/."""
 
-from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -9,7 +8,6 @@ from respeed.model import Experiment, Paper
 from respeed.output.layout import front, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
 from respeed.output.results import Results
-from respeed.output.table import to_typst
 from respeed.paths import results_folder
 from respeed.text import join_words
 
@@ -18,21 +16,19 @@ def make_context(results: Results) -> dict[str, Any]:
     """Return the contents of the report's facts file, ready for JSON."""
     days = sorted(results.table("rounds")["started"].str[:10])
     machines = lay_out_machines(results)
-    papers = []
     elsewhere = []
     for paper in results.papers.values():
-        tables = _tables(results, paper)
-        papers.append(_paper(results, paper, tables))
-        elsewhere += [table.title for table in paper.experiments.values() if table not in tables]
+        discussed = _tables(results, paper)
+        elsewhere += [table.title for table in paper.experiments.values() if table not in discussed]
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
         "date": [int(part) for part in days[-1].split("-")] if days else None,
-        "papers": papers,
+        "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
         "elsewhere": join_words(elsewhere),
-        "machines": to_typst(machines) if machines.lines else "",
-        "facts": [to_typst(lay_out_machine(results, name)) for name in results.machines],
+        "machines": machines if machines.lines else None,
+        "facts": [lay_out_machine(results, name) for name in results.machines],
     }
 
 
@@ -47,14 +43,14 @@ def _tables(results: Results, paper: Paper) -> list[Experiment]:
     return [table for table in tables if table.name in discussed]
 
 
-def _paper(results: Results, paper: Paper, tables: Sequence[Experiment]) -> dict[str, Any]:
-    """Return a paper's first page, a section for each of the tables, and its protocol."""
-    sections = [section(results, paper, table, to_typst) for table in tables]
+def _paper(results: Results, paper: Paper) -> dict[str, Any]:
+    """Return a paper's first page, a section for each of its tables, and its protocol."""
+    sections = [section(results, paper, table) for table in _tables(results, paper)]
     protocol = lay_out_protocol(paper, only_doubtful=True)
     authors = ", ".join(author.strip("{}") for author in paper.authors)
-    return front(results, paper, to_typst) | {
+    return front(results, paper) | {
         "is_published": bool(paper.rows),
         "source": f"{authors}. {paper.venue} {paper.year}.",
         "sections": [part for part in sections if part["tables"] or paper.rows],
-        "protocol": to_typst(protocol) if protocol.lines else "",
+        "protocol": protocol if protocol.lines else None,
     }
