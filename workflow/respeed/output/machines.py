@@ -64,7 +64,9 @@ def lay_out_protocol(paper: Paper, *, only_doubtful: bool = False) -> Table:
     caption = (
         "How each is known: stated in public, code of the authors, recalled, inferred from numbers, or chosen here."
     )
-    return Table(f"What is known of the protocol of {reference(paper)}", caption, {"Value": "Value"}, lines, head="Fact")
+    return Table(
+        f"What is known of the protocol of {reference(paper)}", caption, {"Value": "Value"}, lines, head="Fact"
+    )
 
 
 def say_time(rounds: pd.DataFrame) -> str:

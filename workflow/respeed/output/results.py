@@ -42,14 +42,12 @@ class Results:
         """Return the samples of the rounds that are shown."""
         return Samples(self.table("rounds"))
 
-    def table(self, name: str, **selected: str) -> pd.DataFrame:
-        """Return a tidy table's lines for the machines and papers shown; `selected` has the values of columns."""
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a tidy table's lines for the machines and papers shown."""
         frame = self.frames[name]
         frame = frame[frame["machine"].isin([PAPER, *self.machines])]
         if "paper" in frame:
             frame = frame[frame["paper"].isin(self.papers)]
-        for column, value in selected.items():
-            frame = frame[frame[column] == value]
         return frame
 
     def rows(self, row_type: type[AnyRow], **selected: str) -> list[AnyRow]:
@@ -94,7 +92,12 @@ class Results:
         return ": ".join([name or self.aliases[machine], *summary])
 
     def has_figure(self, paper: Paper, experiment: Experiment, machine: str) -> bool:
-        """Return whether a table has a figure of a machine: several of its cases were measured there."""
+        """Return whether a table has a figure of a machine: several of its cases were measured there.
+
+        Algorithms are compared with printed numbers, of which tiny sizes have none.
+        """
+        if self.smoke and experiment.algorithms:
+            return False
         cells = self.rows(Cell, machine=machine, paper=paper.name, experiment=experiment.name)
         measured = {cell.case for cell in cells if cell.seconds}
         return paper.has_figure(experiment) and len(measured) > 1
