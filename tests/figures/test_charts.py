@@ -5,15 +5,14 @@ from dataclasses import replace
 import pytest
 
 from respeed.analysis.tables import Cell
-from respeed.figures.charts import Chart, chart_table, draw_chart, order_cases
+from respeed.figures.charts import Chart, chart_table, draw_chart, is_growing
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import COLORS, color_packages
 from respeed.inputs.papers import load_paper
-from respeed.model import TOTAL
 from respeed.output import read_tables
 from respeed.output.claims import answered_claims
 from respeed.output.results import Results
-from tests.derived import GPU, NOISE, PAPER
+from tests.derived import GPU, NOISE, PAPER, shown_of, sparse_coding_on_a_cpu
 from tests.figures.machines import ALL, DOUBLE, assert_drawn, assert_legible, write_machine
 from tests.known import known_results
 from tests.made import make_lines, write_lines
@@ -52,18 +51,23 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
     assert_drawn(draw_chart(chosen("vgg16", "tensorflow-benchmarks"), "a smoke run"), "over-their-gpu")
 
 
-def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -> None:
-    for name, total, flops, order, is_ordered in (
-        ("rbm", None, [4.0, 1.0, 2.0, 8.0], [1, 2, 0, 3], True),
-        ("rbm", None, [4.0, 1.0, 4.5, 8.0], [1, 0, 2, 3], False),
-        ("rbm", None, [4.0, 1.0, None, 8.0], [0, 1, 2, 3], False),
-        ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], [0, 1, 2, 3], False),
-        ("matmul", None, [1.0, 2.0], [0, 1], False),  # several programs
-    ):
-        experiment = replace(PAPER.experiments[name], total=total)
-        names = experiment.case_names()[: len(flops)]
-        work = dict(zip([TOTAL, *names], [0.5, *flops], strict=True))
-        assert order_cases(experiment, work) == ([*(names[place] for place in order), TOTAL], is_ordered), flops
+@pytest.mark.parametrize(
+    ("name", "total", "flops", "may_join"),
+    [
+        ("rbm", None, [1.0, 2.0, 4.0, 8.0], True),
+        ("rbm", None, [1.0, 4.0, 2.0, 8.0], False),
+        ("rbm", None, [1.0, 4.0, 4.5, 8.0], False),
+        ("rbm", None, [1.0, 4.0, 0.0, 8.0], False),
+        ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], False),
+        ("matmul", None, [1.0, 2.0], False),  # several programs
+    ],
+)
+def test_lines_join_growing_sizes_of_one_program_alone(
+    name: str, total: str | None, flops: list[float], may_join: bool
+) -> None:
+    experiment = replace(PAPER.experiments[name], total=total)
+    work = dict(zip(experiment.case_names(), flops, strict=False))
+    assert is_growing(experiment, work) == may_join
 
 
 def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour() -> None:
@@ -80,6 +84,8 @@ def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> Non
     assert_drawn(draw_chart(chosen("threads", "check-blas"), ""), "fastest-of-each-year")
 
 
-def test_a_chart_of_sizes_that_nobody_printed_says_so() -> None:
-    figure = draw_chart(Chart("Sparse coding on box", "", "case", "times", [], {}, []), "")
-    assert "nothing to compare at these sizes" in [text.get_text() for text in figure.axes[0].texts]
+def test_algorithms_at_tiny_sizes_have_no_figure_since_nothing_is_printed() -> None:
+    results = shown_of(sparse_coding_on_a_cpu())
+    for smoke in (False, True):
+        shown = replace(results, smoke=smoke)
+        assert shown.has_figure(PAPER, PAPER.experiments["sparse-coding"], "box") == (not smoke)

@@ -29,13 +29,13 @@ def made(lines: int, columns: int, groups: int = 1) -> Table:
     cases = [f"case {place}" for place in range(columns)]
     index = [(f"group {place}", f"row {row}") for place in range(groups) for row in range(lines)]
     made = [Line(group, label, {case: Value(f"{group}-{label}-{case}") for case in cases}) for group, label in index]
-    return Table("A table", "Seconds.", cases, made, has_cases=True)
+    return Table("A table", "Seconds.", {case: case for case in cases}, made, has_cases=True)
 
 
 def saying(text: str) -> Table:
     """Whatever can be said is this text."""
     line = Line(text, text, {text: Value(text, text), f"{text}.": Value(text, text, kind="verdict")})
-    return Table(text, text, [text, f"{text}."], [line], [Value(text)], text, "tab:one")
+    return Table(text, text, {name: name for name in (text, f"{text}.")}, [line], [text], text, "tab:one")
 
 
 @given(*[st.integers(1, 12)] * 2, st.integers(1, 3))
@@ -45,7 +45,7 @@ def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns
     assert len(shown) == len(set(shown)) == lines * columns * groups
     assert all(1 <= len(part.columns) <= (4 if columns <= 4 else 8) for part in parts)
     # One of more than four cases is turned.
-    assert parts[0].columns[0] == ("case 0" if columns <= 4 else "row 0")
+    assert next(iter(parts[0].columns.values())) == ("case 0" if columns <= 4 else "row 0")
 
 
 @given(st.text(string.ascii_letters + string.digits + string.punctuation + " "))

@@ -203,7 +203,7 @@ def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
 def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:
     """Return the times of our rows; where a table has several algorithms, of each row by each algorithm."""
     rows = []
-    for label, alike in group_by(cells, attrgetter("label")).items():
+    for (_, label), alike in group_by(cells, attrgetter("profile", "label")).items():
         first = alike[0]
         look = style_row(colors[first.package, first.is_cpu], is_one_core=first.architecture == ONE_CORE)
         times = {cell.case: cell.time for cell in alike}

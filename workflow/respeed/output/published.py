@@ -140,7 +140,7 @@ def _measured_lines(
     by_key = {speedup.key: speedup for speedup in speedups}
     lines = []
     ratios = []
-    for label, row in group_by(cells, attrgetter("label")).items():
+    for (_, label), row in group_by(cells, attrgetter("profile", "label")).items():
         first = row[0]
         timed = [cell for cell in row if cell.seconds]
         if timed or first.precision == precision:
