@@ -145,9 +145,7 @@ def chart_table(results: Results, paper: Paper, experiment: Experiment, machine:
     """
     every_cell = results.rows(Cell, paper=paper.name, experiment=experiment.name)
     cells = [cell for cell in every_cell if cell.machine == machine and cell.seconds]
-    threads = max((cell.threads or 1 for cell in cells if cell.is_cpu), default=1)
-    cores = f"one core of {threads}" if threads > 1 else "one core"
-    note = [f"Bars: 95 % intervals. Hollow: no interval. Small: {cores}. Grey: {reference(paper)}."]
+    note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
     work = work_of(every_cell)
     amounts = {case: (flops or 0.0) / 1e9 for case, (flops, _) in work.items()}
     can_grow = is_growing(experiment, amounts)
@@ -160,12 +158,12 @@ def chart_table(results: Results, paper: Paper, experiment: Experiment, machine:
         y_title = f"times as fast as the paper's fastest {'CPU row' if cpu_rows else 'row'}"
     if experiment.algorithms:
         cells = [cell for cell in cells if cell.precision == FULL_PRECISION]
-        note.append("Of each algorithm the rows that are fastest in most cases.")
+        note += " Of each algorithm the rows that are fastest in most cases."
     measured = _measured_rows(cells, colors)
     if experiment.algorithms:
         measured = _fastest_in_most(measured)
     if len(printed) > MOST_THEIRS:
-        note.append(f"Of the paper's {len(printed)} rows the fastest of each year.")
+        note += f" Of the paper's {len(printed)} rows the fastest of each year."
         printed = _fastest_in_most(printed)
     rows = []
     for row, marker in (*zip(printed, cycle(THEIR_MARKERS)), *zip(measured, cycle(MARKERS))):
@@ -175,7 +173,7 @@ def chart_table(results: Results, paper: Paper, experiment: Experiment, machine:
     filled = set().union(*(row.values for row in rows))
     return Chart(
         title=f"{experiment.title} on {results.aliases[machine]}",
-        note=" ".join(note),
+        note=note,
         x_title=experiment.axis or "case",
         y_title=y_title,
         cases={case: words for case, words in experiment.column_words().items() if case in filled},

@@ -35,14 +35,15 @@ WIDE = 100
 ABOVE = 0.25
 BELOW = 0.3
 BETWEEN = 0.4
-NOTE = "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval."
-DOUBT_NOTE = "*: in doubt; the page of claims case by case says why."
+NOTE = (
+    "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval. "
+    "*: in doubt; the page of claims case by case says why."
+)
 
 
 def draw_forest(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Figure:
     """Draw the rows of claims.csv in `claims`, under the name of each machine: a line for each number and verdict."""
-    has_doubt = any(row.doubt for row in claims)
-    figure, axes = new_figure("", f"{NOTE} {DOUBT_NOTE}" if has_doubt else NOTE, results.stamp)
+    figure, axes = new_figure("", NOTE, results.stamp)
     for x, text in {CLAIM: "claim", OURS: "here, low to high", VERDICT: "verdict"}.items():
         _write(axes, x, -0.5, text, color=QUIET)
     _write(axes, THEIRS_END, -0.5, "paper", color=QUIET, ha="right")

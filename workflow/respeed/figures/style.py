@@ -28,7 +28,7 @@ from respeed.text import printable, squeeze
 # browser without that face takes the next one, which is as narrow.
 FACE = "STIXGeneral"
 FALLBACK = "DejaVu Sans"
-FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
+FACES = "'Libertinus Serif', 'STIXGeneral', 'Times New Roman', 'Liberation Serif', 'Nimbus Roman', 'Times'"
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
 WIDTH = 170 / 25.4
 HEIGHT = 2.25
@@ -47,8 +47,8 @@ STAMP_TEXT = "no measurement"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
 # The packages that most machines have, and whether they are on the CPU: they have the same colour everywhere.
 FIRST_PACKAGES = (("OpenBLAS", True), ("PyTorch", True), ("PyTorch", False))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
-THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
+MARKERS = "os^DvPX<>ph8"
+THEIR_MARKERS = "x+*1d2p3<4>H"
 ONE_CORE = "single-cpu"
 Colors = Mapping[tuple[str, bool], str]
 # The files of a figure, and the options that keep the time and the version out of each.
@@ -154,7 +154,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         figure.set_layout_engine("none")  # all files have the layout of the first
         content = buffer.getvalue()
         if ending == "svg":
-            faces = ", ".join(f"'{face}'" for face in FACES)
-            content = content.replace(f"'{FACE}'".encode(), faces.encode())
+            content = content.replace(f"'{FACE}'".encode(), FACES.encode())
         with replacing(path.with_name(f"{path.name}.{ending}")) as file:
             file.write(content)

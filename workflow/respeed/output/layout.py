@@ -20,6 +20,11 @@ from respeed.paths import results_folder
 from respeed.text import format_share
 
 
+def fronts(results: Results) -> list[dict[str, Any]]:
+    """Return the first page of every paper."""
+    return [front(results, paper) for paper in results.papers.values()]
+
+
 def front(results: Results, paper: Paper) -> dict[str, Any]:
     """Return a paper's first page: findings, claims, and how well our numbers are known. Tables are not written yet."""
     claims = lay_out_claims(results, paper)
@@ -94,5 +99,6 @@ def _pictures(results: Results, paper: Paper, experiment: Experiment) -> list[di
 
 def _picture(results: Results, paper: Paper, name: str, title: str) -> dict[str, str]:
     """Return the path of a figure, and the text for people who do not see it."""
-    path = results_folder(results.smoke) / "figures" / paper.name / f"{name}.svg"
-    return {"path": str(path), "alt": f"Chart: {title}, by case. Its numbers are in the tables."}
+    folder = results_folder(results.smoke) / "figures"
+    alt = f"Chart: {title}, by case. Its numbers are in the tables."
+    return {"path": f"{folder}/{paper.name}/{name}.svg", "name": f"{paper.name}/{name}", "alt": alt}

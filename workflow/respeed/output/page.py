@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from respeed.analysis.cells import label_row, reference
 from respeed.analysis.claims import say_published, state_claim
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.rounds import CELL
-from respeed.analysis.tables import TABLES, Cell, ClaimRow
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, group_by
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
-from respeed.output.layout import front, section
+from respeed.output.layout import fronts, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
@@ -47,9 +48,8 @@ WIDEST = 100
 
 def make_readme(results: Results) -> str:
     """Return the README of the results: for each paper its findings, claims, figures, and links to its tables."""
-    papers = [(front(results, paper), paper) for paper in results.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
-    return page.render(papers=papers, stamp=results.stamp)
+    return page.render(papers=fronts(results), results=results)
 
 
 def make_review(results: Results) -> str:
@@ -58,36 +58,26 @@ def make_review(results: Results) -> str:
     The page has claims and results, machines and versions, steps with their times, cells that were not measured and
     why, and deviations from the papers' protocols.
     """
-    papers = []
     rounds = results.table("rounds")
-    for paper in results.papers.values():
-        of_paper = rounds[rounds["paper"] == paper.name]
-        durations = {name: say_time(group) for name, group in of_paper.groupby("experiment")}
-        cells = results.rows(Cell, paper=paper.name)
-        untimed = [cell for cell in cells if not cell.seconds]
-        facts = front(results, paper) | {"took": durations, "untimed": untimed}
-        papers.append((facts, paper))
-    return (
-        templates(escape_markdown)
-        .get_template("review.jinja")
-        .render(
-            papers=papers,
-            machines=[lay_out_machine(results, name) for name in results.machines],
-            stamp=results.stamp,
-            smoke=results.smoke,
-            version=version("respeed"),
-            commits=sorted(rounds["commit"].unique()),
-            took=say_time(rounds),
-        )
+    untimed = [cell for cell in results.rows(Cell) if not cell.seconds]
+    page = templates(escape_markdown).get_template("review.jinja")
+    return page.render(
+        papers=fronts(results),
+        results=results,
+        untimed=group_by(untimed, attrgetter("paper")),
+        machines=[lay_out_machine(results, name) for name in results.machines],
+        version=version("respeed"),
+        commits=sorted(rounds["commit"].unique()),
+        took=say_time(rounds),
+        durations={place: say_time(group) for place, group in rounds.groupby(["paper", "experiment"])},
     )
 
 
 def describe_paper(paper: Paper) -> str:
     """Return a paper's claims and tables in Markdown, made from the paper's files alone, to proofread these files."""
-    results = Results({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
-    published = {}
-    for name, claim in paper.claims.items():
-        published[name] = say_published(state_claim(claim, paper))
+    nothing = {name: make_frame([], name) for name in TABLES}
+    results = Results({paper.name: paper}, [], False, nothing)
+    published = {name: say_published(state_claim(claim, paper)) for name, claim in paper.claims.items()}
     tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
     page = templates(escape_markdown).get_template("paper.jinja")
     return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
@@ -111,10 +101,10 @@ def make_page(results: Results) -> str:
     checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     page = templates(escape).get_template("page.jinja")
     return page.render(
-        papers=[front(results, paper) for paper in results.papers.values()],
+        papers=fronts(results),
         sections=sections,
         others=[table for table in tables if table.lines],
-        stamp=results.stamp,
+        results=results,
         data=make_data(results),
         scripts=scripts,
         checksums=checksums,

@@ -5,7 +5,7 @@ a note with the reason.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 
@@ -31,8 +31,6 @@ from respeed.text import (
 
 # At most this many cells with unexpected times are named for each reason.
 NAMED = 4
-# A time is shown as measured as well, if it was longer than this many times that at the quiet probe.
-MUCH_LONGER = 1.2
 # If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
 NOTICED = 0.005
 DAY = 86400.0
@@ -59,7 +57,6 @@ def lay_out_published(results: Results, paper: Paper, experiment: Experiment) ->
     remarks += _remarks(cells, speedups)
     if paper.rows and not results.smoke:
         remarks += _unexpected(results, cells, words)
-    remarks += _beside_neighbours(results, cells, words)
     remarks += _days(results, paper, experiment)
     label = f"tab:{paper.name}-{experiment.name}"
     caption = _caption(paper, experiment)
@@ -229,34 +226,6 @@ def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[st
             yield f"What the paper's GPU does in a day takes {duration} here ({row.row}{results.on(row.machine)})."
 
 
-def _name_farthest(
-    cells: Sequence[Cell], factor: Callable[[Cell], float], words: Mapping[str, str], digits: int
-) -> str:
-    """Return the NAMED cells whose factors are farthest from 1, in so many digits, and the number of the others."""
-    is_slow = factor(cells[0]) > 1
-    ordered = sorted(cells, key=factor, reverse=is_slow)
-    names = [f"{cell.label} at {words[cell.case]} ({format_number(factor(cell), digits)}x)" for cell in ordered]
-    if len(names) > NAMED:
-        names[NAMED:] = [f"{len(names) - NAMED} more (cells.csv)"]
-    return join_words(names)
-
-
-def _slowdown(cell: Cell) -> float:
-    return (cell.seconds_measured or 0.0) / cell.seconds if cell.seconds else 0.0
-
-
-def _times_expected(cell: Cell) -> float:
-    return (cell.seconds or 0.0) / (cell.expected_seconds or math.inf)
-
-
-def _beside_neighbours(results: Results, cells: Sequence[Cell], words: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for every machine on cells whose times as measured are far above those at the quiet probe."""
-    slowed = [cell for cell in cells if _slowdown(cell) > MUCH_LONGER]
-    for machine, group in group_by(slowed, attrgetter("machine")).items():
-        names = _name_farthest(group, _slowdown, words, 3)
-        yield f"Neighbours on the host{results.on(machine)} made these take longer than the times shown: {names}."
-
-
 def _unexpected(results: Results, cells: Sequence[Cell], words: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for every machine and reason, on times below or far above the expected times.
 
@@ -264,9 +233,19 @@ def _unexpected(results: Results, cells: Sequence[Cell], words: Mapping[str, str
     """
     odd = [cell for cell in cells if cell.unexpected]
     for (machine, reason), group in group_by(odd, attrgetter("machine", "unexpected")).items():
-        distance = f"More than {SLOW:g} times" if _times_expected(group[0]) > 1 else "Less than"
-        names = _name_farthest(group, _times_expected, words, 2)
-        yield f"{distance} the least that FLOP and bytes need{results.on(machine)}: {names}; {reason}."
+        ratios = {f"{cell.label} at {words[cell.case]}": _times_expected(cell) for cell in group}
+        is_slow = max(ratios.values()) > 1
+        farthest = sorted(ratios, key=ratios.__getitem__, reverse=is_slow)
+        names = [f"{name} ({format_number(ratios[name], 2)}x)" for name in farthest[:NAMED]]
+        if len(farthest) > NAMED:
+            names.append(f"{len(farthest) - NAMED} more (cells.csv)")
+        distance = f"More than {SLOW:g} times" if is_slow else "Less than"
+        place = results.on(machine)
+        yield f"{distance} the least that FLOP and bytes need{place}: {join_words(names)}; {reason}."
+
+
+def _times_expected(cell: Cell) -> float:
+    return (cell.seconds or 0.0) / (cell.expected_seconds or math.inf)
 
 
 def _remarks(cells: Sequence[Cell], speedups: Sequence[Speedup]) -> Iterator[str]:
