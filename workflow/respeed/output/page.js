@@ -6,9 +6,9 @@ const parse = (id) => JSON.parse(document.getElementById(id).textContent);
 const unpack = ({ columns, data }) =>
     data.map((values) => Object.fromEntries(columns.map((name, place) => [name, values[place]])));
 
-const { machines, papers, tables, smoke, ...packed } = parse("data");
+const { machines, papers, tables, claims, smoke, ...packed } = parse("data");
 const charts = parse("charts");
-const [cells, rounds, claims] = [packed.cells, packed.rounds, packed.claims].map(unpack);
+const cells = unpack(packed.cells);
 
 // Elements.
 
@@ -49,10 +49,9 @@ const labels = new Map();
 for (const cell of cells) {
     cell.key = [cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile].join(" ");
     cell.row = cell.profile;
-    cell.rounds = [];
+    cell.rounds = unpack({ columns: packed.rounds, data: cell.rounds });
     if (cell.label.length < (labels.get(cell.row) ?? `${cell.label} `).length) labels.set(cell.row, cell.label);
 }
-for (const round of rounds) cells[round.cell].rounds.push(round);
 
 // Each cell names the printed number that it is compared with. Algorithms differ in their work, others do the same.
 const printed = new Map();

@@ -4,10 +4,10 @@ The page for browsers needs no other file. All its text is escaped, and it runs 
 """
 
 import hashlib
-import json
 import shutil
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,13 +15,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from respeed.analysis.cells import label_row, reference
 from respeed.analysis.claims import say_published, state_claim
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.rounds import CELL
-from respeed.analysis.tables import TABLES, Cell, ClaimRow, group_by
+from respeed.analysis.columns import make_frame
+from respeed.analysis.tables import TABLES, Cell, CellKey, ClaimRow, Round, group_by
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
@@ -33,14 +30,14 @@ from respeed.output.table import escape_markdown, templates
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
 
-# The columns of a cell, beside its key, and of a round that the page's script reads.
+# The fields of a cell and of a round that the page's script reads.
 CELL_FIELDS = [
-    "label", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
-    "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason", "command",
+    *CellKey._fields, "label", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
+    "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason",
 ]  # fmt: skip
 ROUND_FIELDS = [
-    "cell", "round", "session", "started", "step_seconds", "step_seconds_measured", "blocks", "discarded", "causes",
-    "reason", "record",
+    "round", "session", "started", "step_seconds", "step_seconds_measured", "blocks", "discarded", "causes", "reason",
+    "record",
 ]  # fmt: skip
 # The width of a terminal, up to this: longer lines are hard to read.
 WIDEST = 100
@@ -127,23 +124,20 @@ def read_vega() -> list[str]:
 
 
 def make_data(results: Results) -> dict[str, Any]:
-    """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables.
-
-    `rounds` names its cell by the place of the cell in `cells`.
-    """
-    cells = results.table("cells").reset_index(drop=True)
-    rounds = results.table("rounds")
-    claims = results.table("claims")
-    counts = rounds.groupby(CELL).size().to_dict()
-    commands = []
-    for cell in rows_of(cells, Cell):
+    """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables."""
+    rounds = group_by(results.rows(Round), attrgetter("key"))
+    read_cell = attrgetter(*CELL_FIELDS)
+    read_round = attrgetter(*ROUND_FIELDS)
+    cells = []
+    for cell in results.rows(Cell):
+        of_cell = rounds.get(cell.key, [])
         experiment = results.papers[cell.paper].experiments[cell.experiment]
-        number = counts.get(cell.key) or cell.rounds
-        commands.append(measure_command(cell, experiment, number, smoke=results.smoke))
-    cells["command"] = commands
-    rounds = cells[CELL].assign(cell=cells.index).merge(rounds, on=CELL)
-    tested = results.rows(ClaimRow)
-    claims["experiment"] = [results.papers[claim.paper].claims[claim.claim].experiment for claim in tested]
+        command = measure_command(cell, experiment, len(of_cell) or cell.rounds, smoke=results.smoke)
+        cells.append([*read_cell(cell), command, list(map(read_round, of_cell))])
+    claims = []
+    for claim in results.rows(ClaimRow):
+        experiment_name = results.papers[claim.paper].claims[claim.claim].experiment
+        claims.append(asdict(claim) | {"experiment": experiment_name})
     tables = []
     for paper in results.papers.values():
         tables += [_describe_table(paper, experiment) for experiment in paper.experiments.values()]
@@ -152,9 +146,9 @@ def make_data(results: Results) -> dict[str, Any]:
         "machines": [[name, results.describe(name)] for name in results.machines],
         "papers": [_describe_rows(paper) for paper in results.papers.values()],
         "tables": tables,
-        "cells": _for_json(cells[[*CELL, *CELL_FIELDS]]),
-        "rounds": _for_json(rounds[ROUND_FIELDS]),
-        "claims": _for_json(claims),
+        "cells": {"columns": [*CELL_FIELDS, "command", "rounds"], "data": cells},
+        "rounds": ROUND_FIELDS,
+        "claims": claims,
     }
 
 
@@ -171,21 +165,12 @@ def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
 
 def _describe_rows(paper: Paper) -> dict[str, Any]:
     """Return a paper's name and reference, and its rows: their labels, and their peaks in GFLOP/s by data sheets."""
-    rows = [
-        {
-            "name": row.name,
-            "label": with_package(label_row(paper, row), row.package),
-            "is_cpu": row.is_cpu,
-            "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else None,
-        }
-        for row in paper.rows.values()
-    ]
+    rows = []
+    for row in paper.rows.values():
+        label = with_package(label_row(paper, row), row.package)
+        peak_gflops = row.hardware.flops_per_second / 1e9 if row.hardware else None
+        rows.append({"name": row.name, "label": label, "is_cpu": row.is_cpu, "peak_gflops": peak_gflops})
     return {"name": paper.name, "reference": reference(paper), "rows": rows}
-
-
-def _for_json(frame: pd.DataFrame) -> Any:
-    """Return a frame as `columns` and `data`, the list of its rows; a missing number is None."""
-    return json.loads(frame.to_json(orient="split", index=False, double_precision=15))
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:

@@ -58,14 +58,13 @@ def with_letters_only(facts: Any) -> Any:
     """
     text = json.dumps(facts, ensure_ascii=False, default=to_typst)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
-    # As a rule, the faces have all letters.
-    if _are_shown(doubtful):
-        doubtful = []
-    elif len(doubtful) <= MOST_TRIED:
+    if _are_shown(doubtful):  # as a rule
+        return json.loads(text)
+    if len(doubtful) <= MOST_TRIED:
         doubtful = [letter for letter in doubtful if not _are_shown([letter])]
-    if doubtful:
-        print(visible(f"respeed: {UNKNOWN} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
-    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), UNKNOWN)))
+    print(visible(f"respeed: {UNKNOWN} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
+    unknown = dict.fromkeys(map(ord, doubtful), UNKNOWN)
+    return json.loads(text.translate(unknown))
 
 
 def _are_shown(letters: list[str]) -> bool:

@@ -14,7 +14,7 @@ from respeed.text import join_words
 
 def make_context(results: Results) -> dict[str, Any]:
     """Return the contents of the report's facts file, ready for JSON."""
-    days = sorted(results.table("rounds")["started"].str[:10])
+    started = results.table("rounds")["started"]
     machines = lay_out_machines(results)
     elsewhere = []
     for paper in results.papers.values():
@@ -23,7 +23,7 @@ def make_context(results: Results) -> dict[str, Any]:
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
-        "date": [int(part) for part in days[-1].split("-")] if days else None,
+        "date": "" if started.empty else started.max()[:10],
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
         "elsewhere": join_words(elsewhere),
@@ -34,13 +34,11 @@ def make_context(results: Results) -> dict[str, Any]:
 
 def _tables(results: Results, paper: Paper) -> list[Experiment]:
     """Return the tables that the paper speaks of; if none of these was measured, those that were as well."""
-    tables = paper.experiments.values()
-    discussed = {table.name for table in tables if paper.speaks_of(table.name)}
-    cells = results.rows(Cell, paper=paper.name)
-    measured = {cell.experiment for cell in cells if cell.seconds}
+    discussed = {name for name in paper.experiments if paper.speaks_of(name)}
+    measured = {cell.experiment for cell in results.rows(Cell, paper=paper.name) if cell.seconds}
     if paper.rows and not discussed & measured:
         discussed |= measured
-    return [table for table in tables if table.name in discussed]
+    return [table for name, table in paper.experiments.items() if name in discussed]
 
 
 def _paper(results: Results, paper: Paper) -> dict[str, Any]:
