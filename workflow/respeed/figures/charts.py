@@ -5,7 +5,7 @@ colour shows the package, or is grey for the paper; small marks and broken lines
 numbers without an interval; the shape of a mark shows the row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, pairwise
 from operator import attrgetter
@@ -44,10 +44,6 @@ NAME_LETTERS = 64
 MOST_THEIRS = 12
 # Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
-# What rows of a group share: algorithm and device, or year.
-Group = tuple[str | int | bool, ...]
-# The FLOP and the bytes of each case; None if they are not known.
-Work = Mapping[str, tuple[float | None, float | None]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Row:
     label: str
     look: Look
     is_cpu: bool
-    group: Group
+    group: Hashable
     values: Mapping[str, Estimate]
 
 
@@ -143,42 +139,42 @@ def chart_table(results: Results, paper: Paper, experiment: Experiment, machine:
 
     Speedups are over one base for all rows: the paper's fastest CPU row, or if no CPU row is printed, its fastest row.
     """
-    every_cell = results.rows(Cell, paper=paper.name, experiment=experiment.name)
-    cells = [cell for cell in every_cell if cell.machine == machine and cell.seconds]
-    note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
-    work = work_of(every_cell)
-    amounts = {case: (flops or 0.0) / 1e9 for case, (flops, _) in work.items()}
-    can_grow = is_growing(experiment, amounts)
-    printed = printed_rows(paper, experiment, work)
-    has_base = bool(experiment.algorithms) or not all(amounts.values())
+    cells = results.rows(Cell, paper=paper.name, experiment=experiment.name)
+    gflop = {cell.case: cell.flops / 1e9 for cell in cells if cell.flops}
+    timed = [cell for cell in cells if cell.machine == machine and cell.seconds]
+    measured = _measured_rows(timed, colors)
+    printed = _printed_rows(paper, experiment, cells)
+    amounts = gflop
     y_title = "GFLOP/s"
+    has_base = bool(experiment.algorithms) or len(gflop) < len(experiment.case_names())
     if has_base:
         cpu_rows = [row for row in printed if row.is_cpu]
         amounts = _seconds_of(cpu_rows or printed).min(axis=1).to_dict()
         y_title = f"times as fast as the paper's fastest {'CPU row' if cpu_rows else 'row'}"
+    note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
     if experiment.algorithms:
-        cells = [cell for cell in cells if cell.precision == FULL_PRECISION]
         note += " Of each algorithm the rows that are fastest in most cases."
-    measured = _measured_rows(cells, colors)
-    if experiment.algorithms:
-        measured = _fastest_in_most(measured)
+        full = [cell for cell in timed if cell.precision == FULL_PRECISION]
+        measured = _fastest_in_most(_measured_rows(full, colors))
     if len(printed) > MOST_THEIRS:
         note += f" Of the paper's {len(printed)} rows the fastest of each year."
         printed = _fastest_in_most(printed)
     rows = []
-    for row, marker in (*zip(printed, cycle(THEIR_MARKERS)), *zip(measured, cycle(MARKERS))):
+    marked = [*zip(printed, cycle(THEIR_MARKERS)), *zip(measured, cycle(MARKERS))]
+    for row, marker in marked:
         values = {case: time.over(amounts[case]) for case, time in row.values.items() if case in amounts}
         if values:
             rows.append(replace(row, values=values, look=row.look | {"marker": marker}))
     filled = set().union(*(row.values for row in rows))
+    words = experiment.column_words()
     return Chart(
         title=f"{experiment.title} on {results.aliases[machine]}",
         note=note,
         x_title=experiment.axis or "case",
         y_title=y_title,
-        cases={case: words for case, words in experiment.column_words().items() if case in filled},
+        cases={case: words[case] for case in words if case in filled},
         rows=rows,
-        is_growing=can_grow,
+        is_growing=is_growing(experiment, gflop),
         has_base=has_base,
     )
 
@@ -201,34 +197,39 @@ def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
 def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:
     """Return the times of our rows; where a table has several algorithms, of each row by each algorithm."""
     rows = []
-    for (_, label), alike in group_by(cells, attrgetter("profile", "label")).items():
+    groups = group_by(cells, attrgetter("profile", "label"))
+    for (_, label), alike in groups.items():
         first = alike[0]
-        look = style_row(colors[first.package, first.is_cpu], is_one_core=first.architecture == ONE_CORE)
+        color = colors[first.package, first.is_cpu]
+        look = style_row(color, is_one_core=first.architecture == ONE_CORE)
         times = {cell.case: cell.time for cell in alike}
         rows.append(Row(label, look, first.is_cpu, (first.algorithm, first.is_cpu), times))
     return rows
 
 
-def printed_rows(paper: Paper, experiment: Experiment, work: Work) -> list[Row]:
-    """Return the paper's times for the cases of `work`.
+def _printed_rows(paper: Paper, experiment: Experiment, cells: Sequence[Cell]) -> list[Row]:
+    """Return the paper's times.
 
-    A rate of operations or bytes is converted to seconds by the FLOP or bytes in `work`, which were counted here.
+    A rate of operations or bytes is converted to seconds by what cells of any machine counted.
     """
+    counts = {}
+    for cell in cells:
+        if cell.flops or cell.traffic_bytes:
+            elements = (cell.traffic_bytes or 0.0) / number_bytes(cell.precision)
+            counts[cell.case] = (cell.flops, elements * number_bytes(FULL_PRECISION))
     rows = []
     for published in paper.rows.values():
         times = {}
-        for case, counts in work.items():
-            seconds = paper.seconds(experiment.name, case, published.name, *counts)
+        for case in experiment.case_names():
+            seconds = paper.seconds(experiment.name, case, published.name, *counts.get(case, ()))
             if seconds:
                 times[case] = Estimate(seconds)
-        if not times:
-            continue
         # A row that is compared with several cores, too, is not drawn as one core.
         is_one_core = all(architecture == ONE_CORE for architecture in published.beside)
         look = style_row(THEIRS, is_one_core=is_one_core, line="-" if published.is_cpu else "-.")
         year = published.year or paper.year
-        rows.append(Row(f"{label_row(paper, published)}, {year}", look, published.is_cpu, (year,), times))
-    return rows
+        rows.append(Row(f"{label_row(paper, published)}, {year}", look, published.is_cpu, year, times))
+    return [row for row in rows if row.values]
 
 
 def _seconds_of(rows: Sequence[Row]) -> pd.DataFrame:
@@ -237,17 +238,6 @@ def _seconds_of(rows: Sequence[Row]) -> pd.DataFrame:
     for number, row in enumerate(rows):
         columns[number] = {case: time.value for case, time in row.values.items()}
     return pd.DataFrame(columns)
-
-
-def work_of(cells: Sequence[Cell]) -> Work:
-    """Return the FLOP and the bytes of each case, at 4 bytes an array element, as counted on any machine."""
-    work: dict[str, tuple[float | None, float | None]] = {}
-    for cell in cells:
-        flops, traffic = work.get(cell.case, (None, None))
-        if cell.traffic_bytes:
-            traffic = traffic or cell.traffic_bytes * number_bytes(FULL_PRECISION) / number_bytes(cell.precision)
-        work[cell.case] = flops or cell.flops, traffic
-    return work
 
 
 def _fastest_in_most(rows: Sequence[Row]) -> list[Row]:
