@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from respeed.output.table import Line, Table, escape_latex, escape_markdown, to_csv, to_html, to_latex, to_markdown
+from respeed.output.table import Line, Table, escape_latex, escape_markdown, to_html, to_latex, to_markdown
 from respeed.text import Value, printable
 from tests.derived import GPU, PAPER, every_case, seven, table_of
 
@@ -116,10 +116,3 @@ def test_whatever_a_label_holds_comes_out_as_text_on_a_page(label: str) -> None:
     # Title, caption, head and the two columns, group, line, two fields each with what is small, and the note.
     assert text.count(html.escape(label)) >= 12
     assert "<" not in text
-
-
-def test_a_field_of_a_file_is_text_to_a_spreadsheet_and_without_a_number_its_reason(tmp_path: Path) -> None:
-    to_csv(saying("=1+1\x00"), tmp_path / "one.csv")
-    assert "'=1+1,'=1+1,'=1+1 =1+1," in (tmp_path / "one.csv").read_text("utf-8")
-    to_csv(table_of(seven(0.01)), tmp_path / "rbm.csv")
-    assert '"PyTorch, one core",52.1 ±0.1 %,not measured yet.,' in (tmp_path / "rbm.csv").read_text("utf-8")

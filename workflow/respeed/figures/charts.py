@@ -98,7 +98,7 @@ def draw_chart(chart: Chart, stamp: str) -> Figure:
     axes.set(yscale="log", xlim=(-0.6, len(chart.cases) - 0.4))
     mark_ticks(axes.yaxis)
     _name_cases(axes, list(chart.cases.values()))
-    axes.set(xlabel=chart.x_title, ylabel=fold(chart.y_title, UPRIGHT_LETTERS))
+    axes.set(xlabel=fold(chart.x_title, NAME_LETTERS), ylabel=fold(chart.y_title, UPRIGHT_LETTERS))
     add_key(figure)
     return figure
 
@@ -111,10 +111,10 @@ def _draw_row(axes: Axes, x: NDArray[np.float64], row: Row) -> None:
     """Draw a row's bars, its line with marks, and the marks of numbers without an interval."""
     times = list(row.values.values())
     y = np.array([time.value for time in times])
-    below = [time.value - (time.low or time.value) for time in times]
-    above = [(time.high or time.value) - time.value for time in times]
+    low = np.array([time.low or time.value for time in times])
+    high = np.array([time.high or time.value for time in times])
     color = row.look["color"]
-    axes.errorbar(x, y, [below, above], fmt="none", elinewidth=2.5, ecolor=color, clip_on=False)
+    axes.errorbar(x, y, [y - low, high - y], fmt="none", elinewidth=2.5, ecolor=color, clip_on=False)
     axes.plot(x, y, label=fold(row.label), clip_on=False, **row.look)
     # The paper's numbers have no interval, and need none.
     is_unsure = np.array([time.low is None and color != THEIRS for time in times])
@@ -180,18 +180,14 @@ def chart_table(results: Results, paper: Paper, experiment: Experiment, machine:
 
 
 def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
-    """Return whether lines may join the cases of a table.
+    """Return whether lines may join the cases: each has more than APART times the FLOP of the case before.
 
-    They are of one workload with the same text parameters, each has more than APART times the FLOP of the case before,
-    and the table has no total.
+    Lines join no algorithms, and no parts of a total.
     """
-    kinds = set()
-    for case in experiment.cases:
-        texts = [value for value in case.parameters.values() if isinstance(value, str)]
-        kinds.add((case.workload, *texts))
+    if experiment.algorithms or experiment.total:
+        return False
     sizes = [flops.get(case, 0.0) for case in experiment.case_names()]
-    are_apart = all(after > APART * before > 0.0 for before, after in pairwise(sizes))
-    return are_apart and len(kinds) == 1 and not experiment.total
+    return all(after > APART * before > 0.0 for before, after in pairwise(sizes))
 
 
 def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:

@@ -2,7 +2,6 @@
 
 import io
 import textwrap
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
 
 from respeed.analysis.tables import Cell
@@ -27,8 +25,8 @@ from respeed.text import printable, squeeze
 # A Times that comes with matplotlib. The report sets figures in its own face, whose width differs by a few per cent; a
 # browser without that face takes the next one, which is as narrow.
 FACE = "STIXGeneral"
-FALLBACK = "DejaVu Sans"
 FACES = "'Libertinus Serif', 'STIXGeneral', 'Times New Roman', 'Liberation Serif', 'Nimbus Roman', 'Times'"
+KNOWN = get_font(findfont(FontProperties(family=FACE))).get_charmap()
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
 WIDTH = 170 / 25.4
 HEIGHT = 2.25
@@ -56,7 +54,7 @@ DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Softw
 PNG_DPI = 160
 
 LOOK: dict[Any, Any] = {
-    "font.family": [FACE, FALLBACK],
+    "font.family": FACE,
     "font.size": 8.0,
     "text.color": INK,
     "text.parse_math": False,  # a label's dollar sign is one
@@ -64,6 +62,7 @@ LOOK: dict[Any, Any] = {
     "grid.color": "#e4e7ea",
     "figure.titleweight": "bold",
     "legend.frameon": False,
+    "svg.fonttype": "none",
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
@@ -136,21 +135,20 @@ def mark_ticks(axis: Axis) -> None:
 
 
 def fold(text: str, letters: int = LABEL_LETTERS) -> str:
-    """Return the text in lines of at most `letters` letters, without characters that cannot be printed."""
-    return textwrap.fill(squeeze(printable(text)), letters, break_on_hyphens=False)
+    """Return the text in lines of at most `letters` letters, with a question mark for each that the face lacks.
+
+    PDF/A, and so the report, allows only letters that a face has.
+    """
+    plain = squeeze(printable(text))
+    known = "".join(letter if ord(letter) in KNOWN else "?" for letter in plain)
+    return textwrap.fill(known, letters, break_on_hyphens=False)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
-    texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
-    # PDF/A allows no letters that the report's faces lack; a figure with such letters has outlines instead of text.
-    letters = get_font(findfont(FontProperties(family=FACE))).get_charmap()
-    is_plain = letters.keys() >= set(map(ord, squeeze("".join(texts))))
     for ending, dateless in DATELESS.items():
         buffer = io.BytesIO()
-        with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
+        figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
         figure.set_layout_engine("none")  # all files have the layout of the first
         content = buffer.getvalue()
         if ending == "svg":

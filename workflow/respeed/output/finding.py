@@ -28,8 +28,7 @@ OURS = COMPARISONS["ours"]
 MAIN = ("ours", "cpu over their gpu", "cpu over their cpu", "gpu over their gpu")
 # The heading of the first factor.
 HARDWARE = "hardware: ratio of peaks, GFLOP/s"
-# Where the peaks of a comparison of why.csv come from; those of the other comparisons are of both kinds.
-PEAKS = {"theirs": "data sheets", "ours": "measured"}
+FACTORS = "Each speedup is the product of its factors. The paper's peaks are of data sheets, ours were measured."
 
 
 def find(results: Results, paper: Paper, machine: str) -> str:
@@ -213,16 +212,14 @@ def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table
     lines = []
     for row in (*_published(results, measured[0]), *measured):
         sides = " over ".join(COMPARISONS[row.comparison])
-        peaks = PEAKS.get(row.comparison, "measured, data sheet")
-        group = capitalized(f"{sides}{results.on(row.machine)} (peaks: {peaks})")
+        group = capitalized(sides + results.on(row.machine))
         look = "theirs" if row.machine == PAPER else "ours"
         lines.append(Line(group, words[row.case], _factors(row), look))
     columns = {}
     for name in lines[0].values:
         if any(line.values[name].text != NOTHING for line in lines):
             columns[name] = name
-    caption = "Each speedup is the product of its factors."
-    return Table(f"{experiment.title}: why", caption, columns, lines, head=experiment.title)
+    return Table(f"{experiment.title}: why", FACTORS, columns, lines, head=experiment.title)
 
 
 def _factors(row: Factors) -> dict[str, Value]:

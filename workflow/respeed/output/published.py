@@ -68,8 +68,6 @@ def _headings(experiment: Experiment) -> dict[str, str]:
     words = experiment.column_words()
     if experiment.original:
         words = experiment.original.column_words() | words
-    if len({*words.values()}) < len(words):  # a tiny case may have a heading of another
-        return {case: case for case in words}
     return words
 
 

@@ -1,4 +1,4 @@
-"""A table for people, and its formats: CSV, data for Typst, and Markdown, LaTeX and HTML by a template each.
+"""A table for people, and its formats: data for Typst, and Markdown, LaTeX and HTML by a template each.
 
 All texts of a table are escaped for the format, since labels come from other people's files.
 """
@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
 
-from respeed.analysis.columns import write_csv
 from respeed.analysis.tables import group_by
 from respeed.text import Value, printable
 
@@ -131,19 +129,6 @@ class Table:
 def capitalized(text: str) -> str:
     """Return the text with a capital letter at its beginning, and the others as they are."""
     return text[:1].upper() + text[1:]
-
-
-def to_csv(table: Table, path: Path) -> None:
-    """Write the table as CSV.
-
-    A field is a number with its interval, or if there is no number, the reason.
-    """
-    rows = []
-    for line in table.lines:
-        fields = [value.reason or f"{value.text} {value.interval}".strip() for value in table.fields(line)]
-        rows.append([line.group, line.label, *fields])
-    columns = ["group", "label", *table.columns.values()]
-    write_csv(pd.DataFrame(rows, columns=columns), path, mark="\ufeff")
 
 
 def to_markdown(table: Table, stamp: str = "") -> str:
