@@ -3,6 +3,7 @@
 import io
 import textwrap
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def color_packages(cells: Iterable[Cell]) -> Colors:
     """Return colours that are the same in all figures: for each package, one on the CPU and one on accelerators."""
     present = [(cell.package, cell.is_cpu) for cell in cells]
     packages = dict.fromkeys([*FIRST_PACKAGES, *present])
-    return {package: COLORS[number % len(COLORS)] for number, package in enumerate(packages)}
+    return dict(zip(packages, cycle(COLORS), strict=False))
 
 
 def style_row(color: str, *, is_one_core: bool, line: str = "-") -> Look:
@@ -126,12 +127,13 @@ def mark_ticks(axis: Axis) -> None:
     exponents = np.arange(np.floor(np.log10(low)), np.log10(high) + 2)
     digits = (1, 2, 5) if high < 1000 * low else (1,)
     rounded = np.outer(10.0**exponents, digits).ravel()
-    first = rounded[rounded <= low][-1]
-    last = rounded[(rounded >= high) & (rounded > low)][0]
-    axis.set_ticks(rounded[(first <= rounded) & (rounded <= last)])
+    below = np.searchsorted(rounded, low, side="right") - 1
+    above = np.searchsorted(rounded, high)
+    ticks = rounded[below : max(above, below + 1) + 1]
+    axis.set_ticks(ticks)
     axis.set_major_formatter("{x:,.12g}")
     axis.set_minor_locator(NullLocator())
-    axis.set_view_interval(first, last, ignore=True)
+    axis.set_view_interval(ticks[0], ticks[-1], ignore=True)
 
 
 def fold(text: str, letters: int = LABEL_LETTERS) -> str:

@@ -1,8 +1,6 @@
 """The parts of pages: a paper's first page, and the section of each of its tables."""
 
 from collections.abc import Sequence
-from operator import attrgetter
-from statistics import median
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +8,7 @@ from respeed.analysis.cells import reference
 from respeed.analysis.claims import count_results
 from respeed.analysis.controls import count_controls
 from respeed.analysis.neighbours import SLOWED
-from respeed.analysis.tables import Cell, group_by
+from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers, lay_out_why
@@ -50,7 +48,7 @@ def front(results: Results, paper: Paper) -> dict[str, Any]:
 def _precision(results: Results, paper: Paper) -> list[str]:
     """Return for each machine how well its numbers of a paper are known."""
     texts = []
-    is_first = paper is next(iter(results.papers.values()))
+    is_first = paper.name == next(iter(results.papers))
     for machine in results.machines:
         _, settled = count_results(machine, paper, results.table("cells"), results.table("claims"))
         if not settled:
@@ -63,23 +61,19 @@ def _precision(results: Results, paper: Paper) -> list[str]:
 
 
 def _say_neighbours(cells: Sequence[Cell]) -> str:
-    """Say how slow the reference product was on a machine's CPU rows, and how far times were corrected; or nothing."""
-    timed = [cell for cell in cells if cell.is_cpu and cell.seconds and cell.slowness and cell.threads]
-    rows = group_by(timed, attrgetter("profile")).values()
-    slowest = max((median(cell.slowness or 1.0 for cell in row) for row in rows), default=1.0)
-    if slowest <= SLOWED:
+    """Say how far a machine's times were corrected for neighbours on the host; nothing if hardly."""
+    timed = [cell for cell in cells if cell.seconds]
+    correction = max((cell.seconds_measured or 0.0) / (cell.seconds or 1.0) for cell in timed)
+    if correction <= SLOWED:
         return ""
-    correction = max((cell.seconds_measured or 0.0) / (cell.seconds or 1.0) for cell in timed) - 1
-    return (
-        f"Neighbours on the host slowed a reference product to as little as {1 / slowest:.2f} of its fastest; "
-        f"times are corrected for that, by up to {format_share(correction)}."
-    )
+    return f"Times are corrected for neighbours on the host, by up to {format_share(correction - 1)}."
 
 
 def section(results: Results, paper: Paper, experiment: Experiment) -> dict[str, Any]:
     """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
     tables = [lay_out_published(results, paper, experiment), lay_out_why(results, paper, experiment)]
     return {
+        "name": f"{paper.name}/{experiment.name}",
         "title": experiment.title,
         "caveats": list(experiment.caveats),
         "tables": [table for table in tables if table and table.lines],

@@ -90,7 +90,7 @@ def make_page(results: Results) -> str:
         for experiment in paper.experiments.values():
             part = section(results, paper, experiment)
             if part["tables"]:
-                sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
+                sections.append(part)
     tables = [lay_out_machines(results)]
     tables += [lay_out_machine(results, name) for name in results.machines]
     tables += map(lay_out_protocol, results.papers.values())
@@ -113,14 +113,16 @@ def read_vega() -> list[str]:
 
     Raises UserError if the installed Snakemake has them no more.
     """
+    scripts = []
     try:
-        folders = [files("snakemake.assets") / "data" / name for name in ("vega", "vega-lite", "vega-embed")]
-        return [
-            f"/*\n{(folder / 'LICENSE').read_text('utf-8')}*/\n{(folder / f'{folder.name}.js').read_text('utf-8')}"
-            for folder in folders
-        ]
+        for name in ("vega", "vega-lite", "vega-embed"):
+            folder = files("snakemake.assets") / "data" / name
+            licence = (folder / "LICENSE").read_text("utf-8")
+            script = (folder / f"{name}.js").read_text("utf-8")
+            scripts.append(f"/*\n{licence}*/\n{script}")
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise UserError(f"{error}: this Snakemake brings no Vega; install the version in requirements.lock") from None
+    return scripts
 
 
 def make_data(results: Results) -> dict[str, Any]:

@@ -189,7 +189,7 @@ def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Seque
     bases = set()
     # Of each case the fastest cell comes last, and stays.
     for cell in sorted(timed, key=attrgetter("seconds"), reverse=True):
-        base = paper.fastest(experiment.name, cell.case, [*paper.rows])
+        base = paper.fastest(experiment.name, cell.case, paper.rows)
         if base is None:
             continue
         seconds = paper.seconds(experiment.name, cell.case, base.name, cell.flops, cell.traffic_bytes)
@@ -219,7 +219,7 @@ def _unmeasured(cells: Sequence[Cell], lines: Sequence[Line], place: str) -> Ite
 def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[str]:
     """Yield how long a day's work of the paper's GPU takes on every machine, for a table's total."""
     for row in results.rows(Factors, paper=paper.name, experiment=experiment.name, case=experiment.total_case):
-        if row.comparison in ("cpu over their gpu", "gpu over their gpu"):
+        if row.comparison.endswith("over their gpu"):
             duration = in_words(DAY / row.speedup)
             yield f"What the paper's GPU does in a day takes {duration} here ({row.row}{results.on(row.machine)})."
 

@@ -20,6 +20,8 @@ from respeed.protocol import SMOKE_STAMP
 # A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
 MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
 
+NAMES = {row_type: name for name, row_type in TABLES.items()}
+
 
 @dataclass(frozen=True)
 class Results:
@@ -59,8 +61,7 @@ class Results:
         columns = tuple(selected)
         groups = self._groups.get((row_type, columns))
         if groups is None:
-            name = next(name for name, declared in TABLES.items() if declared is row_type)
-            rows = rows_of(self.table(name), row_type)
+            rows = rows_of(self.table(NAMES[row_type]), row_type)
             groups = group_by(rows, lambda row: tuple(getattr(row, column) for column in columns))
             self._groups[row_type, columns] = groups
         return list(groups.get(tuple(selected.values()), ()))

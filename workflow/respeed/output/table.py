@@ -27,12 +27,12 @@ MOST_TURNED = 8
 # Lines of a table that fit a page of LaTeX, with its caption, headings and notes.
 MOST_LINES = 36
 # For T1 fonts, in which all other special characters of ASCII print as they are.
-_ESCAPES = {
+_ESCAPES = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "$": r"\$", "#": r"\#", "&": r"\&", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     # After the end of a row, these would be an option of it.
     "[": "{[}", "*": "{*}",
-}  # fmt: skip
+})  # fmt: skip
 # Characters with a meaning in Markdown, in a cell or in a paragraph.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
@@ -141,7 +141,8 @@ def escape_markdown(text: str) -> str:
 
     A dollar sign gets a <span>, since GitHub reads it as mathematics even after a backslash.
     """
-    return _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text)).replace("$", "<span>$</span>")
+    escaped = _SPECIAL.sub(r"\\\g<0>", printable(text))
+    return escaped.replace("$", "<span>$</span>")
 
 
 def to_latex(table: Table, stamp: str = "") -> str:
@@ -161,7 +162,7 @@ def to_latex(table: Table, stamp: str = "") -> str:
 def escape_latex(text: str) -> str:
     """Escape a text so that LaTeX prints it unchanged. A letter that Western fonts lack becomes a question mark."""
     western = printable(text).encode("cp1252", "replace").decode("cp1252")
-    return "".join(_ESCAPES.get(letter, letter) for letter in western)
+    return western.translate(_ESCAPES)
 
 
 def to_html(table: Table) -> str:

@@ -9,24 +9,18 @@ from respeed.output.layout import front, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
 from respeed.output.results import Results
 from respeed.paths import results_folder
-from respeed.text import join_words
 
 
 def make_context(results: Results) -> dict[str, Any]:
     """Return the contents of the report's facts file, ready for JSON."""
     started = results.table("rounds")["started"]
     machines = lay_out_machines(results)
-    elsewhere = []
-    for paper in results.papers.values():
-        discussed = _tables(results, paper)
-        elsewhere += [table.title for table in paper.experiments.values() if table not in discussed]
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
         "date": "" if started.empty else started.max()[:10],
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
-        "elsewhere": join_words(elsewhere),
         "machines": machines if machines.lines else None,
         "facts": [lay_out_machine(results, name) for name in results.machines],
     }
