@@ -19,8 +19,7 @@ def build_figures(choice: Asked) -> None:
     """
     results = load_results(choice)
     folder = results_folder(choice.smoke) / "figures"
-    if folder.exists():
-        shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     colors = color_packages(results.rows(Cell))
     for paper in results.papers.values():

@@ -197,8 +197,8 @@ def explain_largest(results: Results, paper: Paper) -> str:
 # The factors of speedups.
 
 
-def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table | None:
-    """Return a table of the factors of the paper's speedup and of ours (`_main_comparison`); None if we have none.
+def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Iterator[Table]:
+    """Yield a table of the factors of the paper's speedup and of ours (`_main_comparison`), if there is any of ours.
 
     why.csv has the other comparisons. Factors that no row has are left out.
     """
@@ -207,7 +207,7 @@ def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table
         rows = results.rows(Factors, paper=paper.name, experiment=experiment.name, machine=machine)
         measured += _main_comparison(rows)
     if not measured:
-        return None
+        return
     words = experiment.column_words()
     lines = []
     for row in (*_published(results, measured[0]), *measured):
@@ -219,7 +219,7 @@ def lay_out_why(results: Results, paper: Paper, experiment: Experiment) -> Table
     for name in lines[0].values:
         if any(line.values[name].text != NOTHING for line in lines):
             columns[name] = name
-    return Table(f"{experiment.title}: why", FACTORS, columns, lines, head=experiment.title)
+    yield Table(f"{experiment.title}: why", FACTORS, columns, lines, head=experiment.title)
 
 
 def _factors(row: Factors) -> dict[str, Value]:

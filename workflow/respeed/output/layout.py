@@ -71,12 +71,12 @@ def _say_neighbours(cells: Sequence[Cell]) -> str:
 
 def section(results: Results, paper: Paper, experiment: Experiment) -> dict[str, Any]:
     """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
-    tables = [lay_out_published(results, paper, experiment), lay_out_why(results, paper, experiment)]
+    tables = [lay_out_published(results, paper, experiment), *lay_out_why(results, paper, experiment)]
     return {
         "name": f"{paper.name}/{experiment.name}",
         "title": experiment.title,
         "caveats": list(experiment.caveats),
-        "tables": [table for table in tables if table and table.lines],
+        "tables": [table for table in tables if table.lines],
         "figures": _pictures(results, paper, experiment),
     }
 

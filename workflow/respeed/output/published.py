@@ -6,7 +6,6 @@ a note with the reason.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from operator import attrgetter
 
 from respeed.analysis.cells import across_precisions, in_unit, label_row, reference, words_of_unit
@@ -51,9 +50,6 @@ def lay_out_published(results: Results, paper: Paper, experiment: Experiment) ->
             is_empty = all(value.reason for value in line.values.values())
             (without if is_empty else lines).append(line)
         remarks += _unmeasured(on_machine, without, results.on(machine))
-    values = chain.from_iterable(line.values.values() for line in lines if line.look == "ours")
-    if not all(value.interval or value.reason for value in values):
-        remarks.append("A number of ours without ± has no interval: too few clean rounds.")
     remarks += _remarks(cells, speedups)
     if paper.rows and not results.smoke:
         remarks += _unexpected(results, cells, words)
@@ -85,7 +81,8 @@ def _caption(paper: Paper, experiment: Experiment) -> str:
         sentences.append(f"Cases: {experiment.axis}.")
     if paper.rows and not paper.prints(experiment.name):
         sentences.append(f"{reference(paper)} prints no such table.")
-    return " ".join([*sentences, "±: 95 % intervals (of speedups, 97 %)."])
+    sentences.append("±: 95 % intervals (of speedups, 97 %); ours without one had too few clean rounds.")
+    return " ".join(sentences)
 
 
 def _is_free(paper: Paper, experiment: Experiment) -> bool:
@@ -172,7 +169,7 @@ def _ratio(row: Speedup) -> Value:
 def _field(value: Value, row: CellRow, low: float | None, reason: str) -> Value:
     """Return a number with its cell, or the reason for a missing one.
 
-    Nothing stands in place of a missing interval, since a note says that for all.
+    Nothing stands in place of a missing interval, since the caption says that for all.
     """
     if not value.text:
         return Value(NOTHING, reason=f"{reason.rstrip('.')}.")
