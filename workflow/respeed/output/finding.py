@@ -26,6 +26,8 @@ from respeed.text import (
 OURS = COMPARISONS["ours"]
 # The comparison that says most comes first; why.csv has others.
 MAIN = ("ours", "cpu over their gpu", "cpu over their cpu", "gpu over their gpu")
+# Rows of why.csv.
+Rows = list[Factors]
 # The heading of the first factor.
 HARDWARE = "hardware: ratio of peaks, GFLOP/s"
 FACTORS = "Each speedup is the product of its factors. The paper's peaks are of data sheets, ours were measured."
@@ -69,35 +71,38 @@ def _name_device(cells: Sequence[Cell]) -> str:
     return "one core" if threads == {1} else f"{threads.pop()} cores"
 
 
-def _span(rows: Sequence[Factors]) -> str:
+def _span(rows: Rows) -> str:
     """Return the range of speedups from the lowest to the highest end of intervals; "about" if one of ours has none."""
     ends = []
     for row in rows:
-        ends += [row.speedup_low or row.speedup, row.speedup_high or row.speedup]
+        ends.append(row.speedup_low or row.speedup)
+        ends.append(row.speedup_high or row.speedup)
     is_sure = all(row.speedup_low or row.machine == PAPER for row in rows)
     span = format_span(ends, 2)
     return span if is_sure else f"about {span}"
 
 
-def _published(results: Results, row: Factors) -> list[Factors]:
+def _published(results: Results, row: Factors) -> Rows:
     """Return the comparison of the paper's own rows in the table of a row of why.csv, with its sides in words."""
     return _in_words(results.rows(Factors, paper=row.paper, experiment=row.experiment, comparison="theirs"))
 
 
-def _compare_first(results: Results, paper: Paper, machine: str) -> list[Factors]:
+def _compare_first(results: Results, paper: Paper, machine: str) -> Rows:
     """Return the rows of why.csv behind a machine's finding.
 
     They are of the first measured table among those with the paper's numbers of both a CPU and an accelerator, or among
     all tables if the paper has no such numbers.
     """
     rows = results.rows(Factors, paper=paper.name)
-    tables = {row.experiment for row in rows if row.machine == PAPER} or set(paper.experiments)
-    candidates = [row for row in rows if row.machine == machine and row.experiment in tables]
-    measured = _main_comparison(candidates)
+    on_machine = [row for row in rows if row.machine == machine]
+    published = {row.experiment for row in rows if row.machine == PAPER}
+    if published:
+        on_machine = [row for row in on_machine if row.experiment in published]
+    measured = _main_comparison(on_machine)
     return [row for row in measured if row.experiment == measured[0].experiment]
 
 
-def _in_words(rows: Sequence[Factors]) -> list[Factors]:
+def _in_words(rows: Rows) -> Rows:
     """Return the rows of one comparison with their sides in words, the faster over the slower.
 
     A machine's own accelerator is always over its CPU.
@@ -106,19 +111,21 @@ def _in_words(rows: Sequence[Factors]) -> list[Factors]:
     for row in rows:
         side, base = COMPARISONS[row.comparison]
         named.append(replace(row, row=side, base=base))
-    is_slower = all(row.comparison != "ours" and row.speedup_high and row.speedup_high < 1 for row in rows)
-    return list(map(_turned, named)) if is_slower else named
+    is_ours = any(row.comparison == "ours" for row in rows)
+    are_slower = all(row.speedup_high and row.speedup_high < 1 for row in rows)
+    return named if is_ours or not are_slower else list(map(_turned, named))
 
 
 def _turned(row: Factors) -> Factors:
     """Return the comparison of the base with the row."""
     low = row.speedup_high and 1 / row.speedup_high
     high = row.speedup_low and 1 / row.speedup_low
-    turned = replace(row, row=row.base, base=row.row, seconds=row.base_seconds, base_seconds=row.seconds)
-    return replace(turned, speedup=1 / row.speedup, speedup_low=low, speedup_high=high)
+    turned = replace(row, speedup=1 / row.speedup, speedup_low=low, speedup_high=high)
+    turned = replace(turned, row=row.base, base=row.row)
+    return replace(turned, seconds=row.base_seconds, base_seconds=row.seconds)
 
 
-def _main_comparison(rows: Sequence[Factors]) -> list[Factors]:
+def _main_comparison(rows: Rows) -> Rows:
     """Return, of a machine's rows of why.csv, those of the comparison that says most; none if it has none."""
     groups = group_by(rows, attrgetter("comparison"))
     return next((groups[comparison] for comparison in MAIN if comparison in groups), [])
@@ -135,7 +142,7 @@ def lay_out_answers(results: Results, paper: Paper) -> Iterator[Table]:
         yield _answer(results, paper.experiments[name], compared)
 
 
-def _answer(results: Results, experiment: Experiment, rows: Sequence[Factors]) -> Table:
+def _answer(results: Results, experiment: Experiment, rows: Rows) -> Table:
     """Return the table of rows in words: the paper's seconds, then each machine's, and the speedups."""
     lines: dict[tuple[str, str], Line] = {}
     for compared in group_by(rows, attrgetter("machine", "comparison")).values():
@@ -145,14 +152,15 @@ def _answer(results: Results, experiment: Experiment, rows: Sequence[Factors]) -
             merged.values.update(line.values)
     ordered = sorted(lines.values(), key=lambda line: line.look == "ours")
     filled = set(chain.from_iterable(line.values for line in ordered))
-    cases = {case: heading for case, heading in experiment.column_words().items() if case in filled}
+    words = experiment.column_words()
+    cases = {case: words[case] for case in words if case in filled}
     caption = "in small type, the intervals (95 %; of one row here over another, 97 %), which the finding spans."
     if experiment.unit == SECONDS:
         caption = f"{words_of_unit(experiment)}; {caption}"
     return Table(f"{experiment.title}, then and now", capitalized(caption), cases, ordered)
 
 
-def _answer_lines(results: Results, experiment: Experiment, rows: Sequence[Factors]) -> Iterator[Line]:
+def _answer_lines(results: Results, experiment: Experiment, rows: Rows) -> Iterator[Line]:
     """Yield the lines of one comparison: the seconds of its two sides, if the table has seconds, and the speedups."""
     first = rows[0]
     group = capitalized(results.on(first.machine).strip())
@@ -163,7 +171,8 @@ def _answer_lines(results: Results, experiment: Experiment, rows: Sequence[Facto
             yield Line("" if is_theirs else group, capitalized(side), values, "theirs" if is_theirs else "ours")
     look = "theirs" if first.machine == PAPER else "ours"
     speedups = {row.case: _write_speedup(row) for row in rows}
-    yield Line(group, capitalized(f"{first.row} over {first.base}"), speedups, look, is_ratio=True)
+    label = f"{first.row} over {first.base}"
+    yield Line(group, capitalized(label), speedups, look, is_ratio=True)
 
 
 def _write_speedup(row: Factors) -> Value:
@@ -178,7 +187,7 @@ def _write_speedup(row: Factors) -> Value:
 def explain_largest(results: Results, paper: Paper) -> str:
     """Say in two sentences of which factors the paper's largest speedup is made; empty if they are not known."""
     rows = results.rows(Factors, paper=paper.name, comparison="theirs")
-    rows = [row for row in rows if row.peaks and row.shares and row.share and row.base_share]
+    rows = [row for row in rows if row.peaks and row.share and row.base_share]
     if not rows:
         return ""
     row = max(rows, key=attrgetter("speedup"))

@@ -17,13 +17,16 @@ from respeed.output.results import Results
 from respeed.paths import results_folder
 from respeed.text import format_share
 
+# What a template shows, by the name that it has there.
+Facts = dict[str, Any]
 
-def fronts(results: Results) -> list[dict[str, Any]]:
+
+def fronts(results: Results) -> list[Facts]:
     """Return the first page of every paper."""
     return [front(results, paper) for paper in results.papers.values()]
 
 
-def front(results: Results, paper: Paper) -> dict[str, Any]:
+def front(results: Results, paper: Paper) -> Facts:
     """Return a paper's first page: findings, claims, and how well our numbers are known. Tables are not written yet."""
     claims = lay_out_claims(results, paper)
     findings = [find(results, paper, name) for name in results.machines]
@@ -62,14 +65,17 @@ def _precision(results: Results, paper: Paper) -> list[str]:
 
 def _say_neighbours(cells: Sequence[Cell]) -> str:
     """Say how far a machine's times were corrected for neighbours on the host; nothing if hardly."""
-    timed = [cell for cell in cells if cell.seconds]
-    correction = max((cell.seconds_measured or 0.0) / (cell.seconds or 1.0) for cell in timed)
-    if correction <= SLOWED:
+    corrections = [1.0]
+    for cell in cells:
+        if cell.seconds and cell.seconds_measured:
+            corrections.append(cell.seconds_measured / cell.seconds)
+    largest = max(corrections)
+    if largest <= SLOWED:
         return ""
-    return f"Times are corrected for neighbours on the host, by up to {format_share(correction - 1)}."
+    return f"Times are corrected for neighbours on the host, by up to {format_share(largest - 1)}."
 
 
-def section(results: Results, paper: Paper, experiment: Experiment) -> dict[str, Any]:
+def section(results: Results, paper: Paper, experiment: Experiment) -> Facts:
     """Return the section of one table: the table with our rows, the factors, and a figure for each machine."""
     tables = [lay_out_published(results, paper, experiment), *lay_out_why(results, paper, experiment)]
     return {
@@ -95,4 +101,5 @@ def _picture(results: Results, paper: Paper, name: str, title: str) -> dict[str,
     """Return the path of a figure, and the text for people who do not see it."""
     folder = results_folder(results.smoke) / "figures"
     alt = f"Chart: {title}, by case. Its numbers are in the tables."
-    return {"path": f"{folder}/{paper.name}/{name}.svg", "name": f"{paper.name}/{name}", "alt": alt}
+    path = f"{paper.name}/{name}"
+    return {"path": f"{folder}/{path}.svg", "name": path, "alt": alt}

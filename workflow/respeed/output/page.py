@@ -22,7 +22,7 @@ from respeed.analysis.tables import TABLES, Cell, CellKey, ClaimRow, Round, grou
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
-from respeed.output.layout import fronts, section
+from respeed.output.layout import Facts, fronts, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
@@ -95,7 +95,10 @@ def make_page(results: Results) -> str:
     tables += [lay_out_machine(results, name) for name in results.machines]
     tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
-    checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    checksums = []
+    for script in scripts:
+        digest = hashlib.sha256(script.encode()).digest()
+        checksums.append(b64encode(digest).decode())
     page = templates(escape).get_template("page.jinja")
     return page.render(
         papers=fronts(results),
@@ -125,7 +128,7 @@ def read_vega() -> list[str]:
     return scripts
 
 
-def make_data(results: Results) -> dict[str, Any]:
+def make_data(results: Results) -> Facts:
     """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables."""
     rounds = group_by(results.rows(Round), attrgetter("key"))
     read_cell = attrgetter(*CELL_FIELDS)
@@ -154,7 +157,7 @@ def make_data(results: Results) -> dict[str, Any]:
     }
 
 
-def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
+def _describe_table(paper: Paper, experiment: Experiment) -> Facts:
     """Return a table's title, its cases with their headings, and its algorithms with their labels."""
     return {
         "paper": paper.name,
@@ -165,7 +168,7 @@ def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _describe_rows(paper: Paper) -> dict[str, Any]:
+def _describe_rows(paper: Paper) -> Facts:
     """Return a paper's name and reference, and its rows: their labels, and their peaks in GFLOP/s by data sheets."""
     rows = []
     for row in paper.rows.values():

@@ -4,7 +4,6 @@ A line without any number is left out and named in a note. In all other lines, a
 a note with the reason.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
@@ -33,6 +32,7 @@ NAMED = 4
 # If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
 NOTICED = 0.005
 DAY = 86400.0
+Cells = Sequence[Cell]
 
 
 def lay_out_published(results: Results, paper: Paper, experiment: Experiment) -> Table:
@@ -121,7 +121,7 @@ def with_package(label: str, package: str) -> str:
 
 
 def _measured_lines(
-    paper: Paper, experiment: Experiment, group: str, cells: Sequence[Cell], speedups: Sequence[Speedup]
+    paper: Paper, experiment: Experiment, group: str, cells: Cells, speedups: Sequence[Speedup]
 ) -> list[Line]:
     """Return the lines of a machine: the times or rates of each row, then the speedups of those on an accelerator.
 
@@ -142,7 +142,8 @@ def _measured_lines(
             over = _label_speedup(label, across_precisions(first.precision, [precision]))
             values = {cell.case: _ratio(by_key[cell.key]) for cell in timed}
             ratios.append(Line(group, over, values, is_ratio=True))
-    fastest = _fastest_line(paper, experiment, group, [cell for cell in cells if cell.precision == precision])
+    alike = [cell for cell in cells if cell.seconds and cell.precision == precision]
+    fastest = _fastest_line(paper, experiment, group, alike)
     return [*lines, *ratios, *fastest]
 
 
@@ -176,16 +177,15 @@ def _field(value: Value, row: CellRow, low: float | None, reason: str) -> Value:
     return Value(value.text, value.interval if low else "", source=" ".join(row.key))
 
 
-def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Sequence[Cell]) -> Iterator[Line]:
-    """Yield the speedups of the fastest of a machine's rows over the paper's fastest row, if there are any.
+def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Cells) -> Iterator[Line]:
+    """Yield the speedups of the fastest of a machine's cells over the paper's fastest row, if there are any.
 
     The speedup's interval is from our time alone.
     """
-    timed = [cell for cell in cells if cell.seconds]
     values = {}
     bases = set()
     # Of each case the fastest cell comes last, and stays.
-    for cell in sorted(timed, key=attrgetter("seconds"), reverse=True):
+    for cell in sorted(cells, key=attrgetter("seconds"), reverse=True):
         base = paper.fastest(experiment.name, cell.case, paper.rows)
         if base is None:
             continue
@@ -204,7 +204,7 @@ def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Seque
 # Notes.
 
 
-def _unmeasured(cells: Sequence[Cell], lines: Sequence[Line], place: str) -> Iterator[str]:
+def _unmeasured(cells: Cells, lines: Sequence[Line], place: str) -> Iterator[str]:
     """Yield a sentence for every reason why a machine's `lines` have no number; `place` says on which machine."""
     due = {f"{cell.reason}." for cell in cells if cell.status == "due"}
     for reason, alike in group_by(lines, lambda line: next(iter(line.values.values())).reason).items():
@@ -221,14 +221,17 @@ def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[st
             yield f"What the paper's GPU does in a day takes {duration} here ({row.row}{results.on(row.machine)})."
 
 
-def _unexpected(results: Results, cells: Sequence[Cell], words: Mapping[str, str]) -> Iterator[str]:
+def _unexpected(results: Results, cells: Cells, words: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for every machine and reason, on times below or far above the expected times.
 
     The expected time is the least that FLOP and bytes need. A reason is of slow cells, or of fast ones.
     """
     odd = [cell for cell in cells if cell.unexpected]
     for (machine, reason), group in group_by(odd, attrgetter("machine", "unexpected")).items():
-        ratios = {f"{cell.label} at {words[cell.case]}": _times_expected(cell) for cell in group}
+        ratios = {}
+        for cell in group:
+            name = f"{cell.label} at {words[cell.case]}"
+            ratios[name] = (cell.seconds or 0.0) / (cell.expected_seconds or 1.0)
         is_slow = max(ratios.values()) > 1
         farthest = sorted(ratios, key=ratios.__getitem__, reverse=is_slow)
         names = [f"{name} ({format_number(ratios[name], 2)}x)" for name in farthest[:NAMED]]
@@ -239,11 +242,7 @@ def _unexpected(results: Results, cells: Sequence[Cell], words: Mapping[str, str
         yield f"{distance} the least that FLOP and bytes need{place}: {join_words(names)}; {reason}."
 
 
-def _times_expected(cell: Cell) -> float:
-    return (cell.seconds or 0.0) / (cell.expected_seconds or math.inf)
-
-
-def _remarks(cells: Sequence[Cell], speedups: Sequence[Speedup]) -> Iterator[str]:
+def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:
     """Yield remarks on numbers that would otherwise look like mistakes."""
     by_key = {cell.key: cell for cell in cells}
     off = 0.0
@@ -251,7 +250,8 @@ def _remarks(cells: Sequence[Cell], speedups: Sequence[Speedup]) -> Iterator[str
         cell = by_key[row.key]
         base = by_key.get(row.key._replace(algorithm=row.base_algorithm, profile=row.base_profile))
         if cell.seconds and base and base.seconds and row.speedup and not cell.is_cpu:
-            off = max(off, abs(row.speedup * cell.seconds / base.seconds - 1))
+            ratio = base.seconds / cell.seconds
+            off = max(off, abs(row.speedup / ratio - 1))
     if off > NOTICED:
         yield (
             "Speedups compare means within sessions, seconds are means over all: their ratio is up to "

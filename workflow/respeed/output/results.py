@@ -79,7 +79,10 @@ class Results:
             match = MADE_NAME.fullmatch(name)
             short[name] = match[1] if match else name
         count = Counter(short.values())
-        return {name: alias if count[alias] == 1 else name for name, alias in short.items()}
+        for name, alias in short.items():
+            if count[alias] > 1:
+                short[name] = name
+        return short
 
     def on(self, machine: str) -> str:
         """Return " on " and a machine's short name; nothing for the paper, or if no other machine is shown."""

@@ -117,12 +117,16 @@ class Table:
 
     def _turn(self, lines: Sequence[Line]) -> "Table":
         """Return the lines, of one group, transposed. A case without a field in any of them gets no line."""
-        labels = {str(number): line.label for number, line in enumerate(lines)}
+        numbered = {str(number): line for number, line in enumerate(lines)}
         turned = []
         for case, heading in self.columns.items():
-            values = {str(number): line.values[case] for number, line in enumerate(lines) if case in line.values}
+            values = {}
+            for number, line in numbered.items():
+                if case in line.values:
+                    values[number] = line.values[case]
             if values:
                 turned.append(replace(lines[0], label=heading, values=values))
+        labels = {number: line.label for number, line in numbered.items()}
         return replace(self, columns=labels, lines=turned)
 
 
@@ -153,7 +157,8 @@ def to_latex(table: Table, stamp: str = "") -> str:
     floats = []
     for part in table.parts:
         for first in range(0, len(part.lines), MOST_LINES):
-            floats.append(replace(part, lines=part.lines[first : first + MOST_LINES]))
+            lines = part.lines[first : first + MOST_LINES]
+            floats.append(replace(part, lines=lines))
     # Braces belong to LaTeX.
     syntax = templates(escape_latex).overlay(variable_start_string="<<", variable_end_string=">>")
     return syntax.get_template("latex.jinja").render(table=table, floats=floats, stamp=stamp)
@@ -172,7 +177,10 @@ def to_html(table: Table) -> str:
 
 def to_typst(table: Table) -> dict[str, Any]:
     """Return the table as data for the report's templates, where no text of it is read as markup."""
-    parts = [{"columns": part.columns, "lines": list(map(asdict, part.lines))} for part in table.parts]
+    parts = []
+    for part in table.parts:
+        lines = list(map(asdict, part.lines))
+        parts.append({"columns": part.columns, "lines": lines})
     facts = {name: getattr(table, name) for name in ("title", "caption", "notes", "head", "is_numeric", "marks")}
     return facts | {"parts": parts}
 

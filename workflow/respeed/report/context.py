@@ -1,17 +1,16 @@
 """The contents of the report as one plain structure of formatted texts and tables, for the templates in report/."""
 
 from importlib.metadata import version
-from typing import Any
 
 from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
-from respeed.output.layout import front, section
+from respeed.output.layout import Facts, front, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
 from respeed.output.results import Results
 from respeed.paths import results_folder
 
 
-def make_context(results: Results) -> dict[str, Any]:
+def make_context(results: Results) -> Facts:
     """Return the contents of the report's facts file, ready for JSON."""
     started = results.table("rounds")["started"]
     machines = lay_out_machines(results)
@@ -35,7 +34,7 @@ def _tables(results: Results, paper: Paper) -> list[Experiment]:
     return [table for name, table in paper.experiments.items() if name in discussed]
 
 
-def _paper(results: Results, paper: Paper) -> dict[str, Any]:
+def _paper(results: Results, paper: Paper) -> Facts:
     """Return a paper's first page, a section for each of its tables, and its protocol."""
     sections = [section(results, paper, table) for table in _tables(results, paper)]
     protocol = lay_out_protocol(paper, only_doubtful=True)
