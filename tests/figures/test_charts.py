@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from respeed.analysis.tables import Cell
-from respeed.figures.charts import Chart, chart_table, draw_chart, is_growing
+from respeed.figures.charts import draw_table, is_growing
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import COLORS, color_packages
 from respeed.inputs.papers import load_paper
@@ -20,10 +22,10 @@ from tests.made import make_lines, write_lines
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def chosen(experiment: str, name: str = "raina2009") -> Chart:
+def drawn(experiment: str, name: str = "raina2009", *, smoke: bool = False) -> Figure:
     tables = read_tables(smoke=False, papers=[name])
-    shown, paper = Results(tables.papers, ["box"], False, tables.frames), tables.papers[name]
-    return chart_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
+    shown, paper = Results(tables.papers, ["box"], smoke, tables.frames), tables.papers[name]
+    return draw_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
 
 
 @pytest.mark.parametrize("name", ["rbm desk", "sparse-coding server"])
@@ -31,8 +33,8 @@ def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
     shown, (experiment, machine) = known_results("desk", "server"), name.split()
     paper = next(paper for paper in shown.papers.values() if experiment in paper.experiments)
     colors = color_packages(shown.rows(Cell))
-    chart = chart_table(shown, paper, paper.experiments[experiment], machine, colors)
-    assert_drawn(draw_chart(chart, ""), name.replace(" ", "-"))
+    figure = draw_table(shown, paper, paper.experiments[experiment], machine, colors)
+    assert_drawn(figure, name.replace(" ", "-"))
 
 
 def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_number() -> None:
@@ -48,7 +50,7 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
     for seconds, case in zip((0.1, 0.11), cases, strict=False):
         for number, noise in enumerate(NOISE, start=1):
             write_lines(*make_lines([seconds * noise], number=number, case=case, **GPU))
-    assert_drawn(draw_chart(chosen("vgg16", "tensorflow-benchmarks"), "a smoke run"), "over-their-gpu")
+    assert_drawn(drawn("vgg16", "tensorflow-benchmarks", smoke=True), "over-their-gpu")
 
 
 @pytest.mark.parametrize(
@@ -72,16 +74,18 @@ def test_lines_join_growing_sizes_of_one_program_alone(
 
 def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour() -> None:
     write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
-    chart = chosen("nets", "bergstra2010")
-    assert_drawn(draw_chart(chart, ""), "nets")
-    looks = {row.label: row.look for row in chart.rows}
-    assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
-    assert looks["PyTorch, GPU"]["color"] == COLORS[2]
+    figure = drawn("nets", "bergstra2010")
+    assert_drawn(figure, "nets")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    lines = [line for line in handles if isinstance(line, Line2D)]
+    looks = {(line.get_color(), line.get_marker(), line.get_markersize()) for line in lines}
+    assert len(looks) == len(labels) >= 12
+    assert lines[labels.index("PyTorch, GPU")].get_color() == COLORS[2]
 
 
 def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
     write_machine(DOUBLE, paper="check-blas", rounds=2)
-    assert_drawn(draw_chart(chosen("threads", "check-blas"), ""), "fastest-of-each-year")
+    assert_drawn(drawn("threads", "check-blas"), "fastest-of-each-year")
 
 
 def test_algorithms_at_tiny_sizes_have_no_figure_since_nothing_is_printed() -> None:

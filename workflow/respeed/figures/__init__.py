@@ -3,7 +3,7 @@
 import shutil
 
 from respeed.analysis.tables import Cell
-from respeed.figures.charts import chart_table, draw_chart
+from respeed.figures.charts import draw_table
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_results
@@ -29,6 +29,5 @@ def build_figures(choice: Asked) -> None:
         for name in results.machines:
             for experiment in paper.experiments.values():
                 if results.has_figure(paper, experiment, name):
-                    chart = chart_table(results, paper, experiment, name, colors)
-                    path = folder / paper.name / experiment.name / f"{name}-speedup"
-                    save_figure(draw_chart(chart, results.stamp), path)
+                    figure = draw_table(results, paper, experiment, name, colors)
+                    save_figure(figure, folder / paper.name / experiment.name / f"{name}-speedup")

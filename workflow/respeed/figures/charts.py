@@ -61,46 +61,78 @@ class Row:
     values: Mapping[str, Estimate]
 
 
-@dataclass(frozen=True)
-class Chart:
-    """The contents of a figure of rows and cases.
+def draw_table(results: Results, paper: Paper, experiment: Experiment, machine: str, colors: Colors) -> Figure:
+    """Draw the rows of a table on a machine: their GFLOP/s, if all do the same counted work; or else speedups.
 
-    `cases` are the labels on the horizontal axis, by the case's name. Lines join the values of a row if `is_growing`; a
-    line at 1 is drawn if `has_base`.
+    Speedups are over one base for all rows: the paper's fastest CPU row, or if no CPU row is printed, its fastest row.
     """
-
-    title: str
-    note: str
-    x_title: str
-    y_title: str
-    cases: Mapping[str, str]
-    rows: Sequence[Row]
-    is_growing: bool = False
-    has_base: bool = False
-
-
-def draw_chart(chart: Chart, stamp: str) -> Figure:
-    """Draw the rows of a chart along its cases, with bars for the intervals of numbers."""
-    figure, axes = new_figure(chart.title, chart.note, stamp)
-    rows = chart.rows
-    # Without lines, the rows of a case are drawn side by side; with lines, the key has the order of their ends.
-    shifts = 0.8 * ((np.arange(len(rows)) + 0.5) / len(rows) - 0.5)
-    if chart.is_growing:
-        rows = sorted(rows, key=_last_value, reverse=True)
-        shifts = np.zeros(len(rows))
-    places = {case: place for place, case in enumerate(chart.cases)}
-    for row, shift in zip(rows, shifts, strict=True):
-        look = row.look if chart.is_growing else row.look | {"linestyle": ""}
-        x = np.array([places[case] for case in row.values]) + shift
-        _draw_row(axes, x, replace(row, look=look))
-    if chart.has_base:
+    cells = results.rows(Cell, paper=paper.name, experiment=experiment.name)
+    timed = [cell for cell in cells if cell.machine == machine and cell.seconds]
+    measured = _measured_rows(timed, colors)
+    printed = _printed_rows(paper, experiment, cells)
+    gflop = {cell.case: cell.flops / 1e9 for cell in cells if cell.flops}
+    amounts = gflop
+    y_title = "GFLOP/s"
+    has_base = bool(experiment.algorithms) or len(gflop) < len(experiment.case_names())
+    if has_base:
+        cpu_rows = [row for row in printed if row.is_cpu]
+        amounts = _seconds_of(cpu_rows or printed).min(axis=1).to_dict()
+        base = "CPU row" if cpu_rows else "row"
+        y_title = f"times as fast as the paper's fastest {base}"
+    note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
+    if experiment.algorithms:
+        note += " Of each algorithm the rows that are fastest in most cases."
+        full = [cell for cell in timed if cell.precision == FULL_PRECISION]
+        measured = _fastest_in_most(_measured_rows(full, colors))
+    if len(printed) > MOST_THEIRS:
+        note += f" Of the paper's {len(printed)} rows the fastest of each year."
+        printed = _fastest_in_most(printed)
+    rows = _convert(printed, amounts, THEIR_MARKERS)
+    rows += _convert(measured, amounts, MARKERS)
+    filled = set().union(*(row.values for row in rows))
+    words = experiment.column_words()
+    cases = {case: words[case] for case in words if case in filled}
+    title = f"{experiment.title} on {results.aliases[machine]}"
+    figure, axes = new_figure(title, note, results.stamp)
+    if has_base:
         axes.axhline(1.0, color=THEIRS, linewidth=0.9, zorder=1)
-    axes.set(yscale="log", xlim=(-0.6, len(chart.cases) - 0.4))
+    if is_growing(experiment, gflop):
+        _draw_lines(axes, rows, list(cases))
+    else:
+        _draw_marks(axes, rows, list(cases))
+    axes.set(yscale="log", xlim=(-0.6, len(cases) - 0.4))
+    axes.set_xlabel(fold(experiment.axis or "case", NAME_LETTERS))
+    axes.set_ylabel(fold(y_title, UPRIGHT_LETTERS))
     mark_ticks(axes.yaxis)
-    _name_cases(axes, list(chart.cases.values()))
-    axes.set(xlabel=fold(chart.x_title, NAME_LETTERS), ylabel=fold(chart.y_title, UPRIGHT_LETTERS))
+    _name_cases(axes, list(cases.values()))
     add_key(figure)
     return figure
+
+
+def _convert(rows: Sequence[Row], amounts: Mapping[str, float], markers: str) -> list[Row]:
+    """Return the rows with amounts over their seconds, and each with a marker; without rows that have no amount."""
+    converted = []
+    for row, marker in zip(rows, cycle(markers)):
+        values = {case: time.over(amounts[case]) for case, time in row.values.items() if case in amounts}
+        if values:
+            look = row.look | {"marker": marker}
+            converted.append(replace(row, values=values, look=look))
+    return converted
+
+
+def _draw_lines(axes: Axes, rows: Sequence[Row], cases: Sequence[str]) -> None:
+    """Draw rows as lines along their cases; the key has the order of their ends."""
+    for row in sorted(rows, key=_last_value, reverse=True):
+        x = np.array([cases.index(case) for case in row.values])
+        _draw_row(axes, x, row)
+
+
+def _draw_marks(axes: Axes, rows: Sequence[Row], cases: Sequence[str]) -> None:
+    """Draw the rows of each case side by side, as marks."""
+    for number, row in enumerate(rows):
+        shift = 0.8 * ((number + 0.5) / len(rows) - 0.5)
+        x = np.array([cases.index(case) + shift for case in row.values])
+        _draw_row(axes, x, replace(row, look=row.look | {"linestyle": ""}))
 
 
 def _last_value(row: Row) -> float:
@@ -132,51 +164,6 @@ def _name_cases(axes: Axes, cases: Sequence[str]) -> None:
     names = [fold(case, letters) for case in cases]
     axes.set_xticks(range(len(names)), names, rotation_mode="anchor", **look)
     axes.grid(visible=False, axis="x")
-
-
-def chart_table(results: Results, paper: Paper, experiment: Experiment, machine: str, colors: Colors) -> Chart:
-    """Return the chart of a table on a machine: GFLOP/s, if all rows do the same counted work; or else speedups.
-
-    Speedups are over one base for all rows: the paper's fastest CPU row, or if no CPU row is printed, its fastest row.
-    """
-    cells = results.rows(Cell, paper=paper.name, experiment=experiment.name)
-    gflop = {cell.case: cell.flops / 1e9 for cell in cells if cell.flops}
-    timed = [cell for cell in cells if cell.machine == machine and cell.seconds]
-    measured = _measured_rows(timed, colors)
-    printed = _printed_rows(paper, experiment, cells)
-    amounts = gflop
-    y_title = "GFLOP/s"
-    has_base = bool(experiment.algorithms) or len(gflop) < len(experiment.case_names())
-    if has_base:
-        cpu_rows = [row for row in printed if row.is_cpu]
-        amounts = _seconds_of(cpu_rows or printed).min(axis=1).to_dict()
-        y_title = f"times as fast as the paper's fastest {'CPU row' if cpu_rows else 'row'}"
-    note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
-    if experiment.algorithms:
-        note += " Of each algorithm the rows that are fastest in most cases."
-        full = [cell for cell in timed if cell.precision == FULL_PRECISION]
-        measured = _fastest_in_most(_measured_rows(full, colors))
-    if len(printed) > MOST_THEIRS:
-        note += f" Of the paper's {len(printed)} rows the fastest of each year."
-        printed = _fastest_in_most(printed)
-    rows = []
-    marked = [*zip(printed, cycle(THEIR_MARKERS)), *zip(measured, cycle(MARKERS))]
-    for row, marker in marked:
-        values = {case: time.over(amounts[case]) for case, time in row.values.items() if case in amounts}
-        if values:
-            rows.append(replace(row, values=values, look=row.look | {"marker": marker}))
-    filled = set().union(*(row.values for row in rows))
-    words = experiment.column_words()
-    return Chart(
-        title=f"{experiment.title} on {results.aliases[machine]}",
-        note=note,
-        x_title=experiment.axis or "case",
-        y_title=y_title,
-        cases={case: words[case] for case in words if case in filled},
-        rows=rows,
-        is_growing=is_growing(experiment, gflop),
-        has_base=has_base,
-    )
 
 
 def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
