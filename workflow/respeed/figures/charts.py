@@ -76,7 +76,8 @@ def draw_table(results: Results, paper: Paper, experiment: Experiment, machine: 
     has_base = bool(experiment.algorithms) or len(gflop) < len(experiment.case_names())
     if has_base:
         cpu_rows = [row for row in printed if row.is_cpu]
-        amounts = _seconds_of(cpu_rows or printed).min(axis=1).to_dict()
+        fastest = _seconds_of(cpu_rows or printed).min(axis=1)
+        amounts = {str(case): seconds for case, seconds in fastest.items()}
         base = "CPU row" if cpu_rows else "row"
         y_title = f"times as fast as the paper's fastest {base}"
     note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
@@ -113,7 +114,10 @@ def _convert(rows: Sequence[Row], amounts: Mapping[str, float], markers: str) ->
     """Return the rows with amounts over their seconds, and each with a marker; without rows that have no amount."""
     converted = []
     for row, marker in zip(rows, cycle(markers)):
-        values = {case: time.over(amounts[case]) for case, time in row.values.items() if case in amounts}
+        values = {}
+        for case, time in row.values.items():
+            if case in amounts:
+                values[case] = time.over(amounts[case])
         if values:
             look = row.look | {"marker": marker}
             converted.append(replace(row, values=values, look=look))
@@ -145,13 +149,16 @@ def _draw_row(axes: Axes, x: NDArray[np.float64], row: Row) -> None:
     y = np.array([time.value for time in times])
     low = np.array([time.low or time.value for time in times])
     high = np.array([time.high or time.value for time in times])
+    errors = [y - low, high - y]
     color = row.look["color"]
-    axes.errorbar(x, y, [y - low, high - y], fmt="none", elinewidth=2.5, ecolor=color, clip_on=False)
-    axes.plot(x, y, label=fold(row.label), clip_on=False, **row.look)
+    axes.errorbar(x, y, errors, fmt="none", elinewidth=2.5, ecolor=color, clip_on=False)
+    label = fold(row.label)
+    axes.plot(x, y, label=label, clip_on=False, **row.look)
     # The paper's numbers have no interval, and need none.
     is_unsure = np.array([time.low is None and color != THEIRS for time in times])
     if is_unsure.any():
-        axes.plot(x[is_unsure], y[is_unsure], clip_on=False, **row.look | UNSURE)
+        look = row.look | UNSURE
+        axes.plot(x[is_unsure], y[is_unsure], clip_on=False, **look)
 
 
 def _name_cases(axes: Axes, cases: Sequence[str]) -> None:
@@ -186,7 +193,8 @@ def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:
         color = colors[first.package, first.is_cpu]
         look = style_row(color, is_one_core=first.architecture == ONE_CORE)
         times = {cell.case: cell.time for cell in alike}
-        rows.append(Row(label, look, first.is_cpu, (first.algorithm, first.is_cpu), times))
+        group = (first.algorithm, first.is_cpu)
+        rows.append(Row(label, look, first.is_cpu, group, times))
     return rows
 
 
@@ -211,7 +219,8 @@ def _printed_rows(paper: Paper, experiment: Experiment, cells: Sequence[Cell]) -
         is_one_core = all(architecture == ONE_CORE for architecture in published.beside)
         look = style_row(THEIRS, is_one_core=is_one_core, line="-" if published.is_cpu else "-.")
         year = published.year or paper.year
-        rows.append(Row(f"{label_row(paper, published)}, {year}", look, published.is_cpu, year, times))
+        label = f"{label_row(paper, published)}, {year}"
+        rows.append(Row(label, look, published.is_cpu, year, times))
     return [row for row in rows if row.values]
 
 
@@ -228,5 +237,5 @@ def _fastest_in_most(rows: Sequence[Row]) -> list[Row]:
     fastest = []
     for alike in group_by(rows, attrgetter("group")).values():
         wins = _seconds_of(alike).rank(axis=1, method="first").eq(1).sum()
-        fastest.append(alike[wins.idxmax()])
+        fastest.append(alike[wins.argmax()])
     return fastest

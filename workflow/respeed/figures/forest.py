@@ -50,7 +50,8 @@ def draw_forest(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> F
     top = -BETWEEN
     for machine, rows in group_by(claims, attrgetter("machine")).items():
         top += BETWEEN
-        top += _write_label(axes, CLAIM, top, fold(results.describe(machine), WIDE), weight="bold")
+        name = fold(results.describe(machine), WIDE)
+        top += _write_label(axes, CLAIM, top, name, weight="bold")
         for row in rows:
             top += _draw_row(axes, top, row, name_claim(paper, row))
     axes.set(xscale="log", ylim=(top, 0), yticks=[])
@@ -60,28 +61,29 @@ def draw_forest(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> F
     height = ABOVE + LINE * top + below
     figure.set_layout_engine("none")
     figure.set_figheight(height)
-    axes.set_position((AXIS[0], below / height, AXIS[1] - AXIS[0], LINE * top / height))
+    begin, end = AXIS
+    axes.set_position((begin, below / height, end - begin, LINE * top / height))
     return figure
 
 
 def _draw_row(axes: Axes, top: float, row: ClaimRow, name: str) -> int:
     """Draw a row of claims.csv below `top`, and return its height in lines of text."""
     # Of a claim about several numbers, of which one was measured here, the line of the case has the numbers.
-    has_number = bool(row.speedup) and row.is_one_number
-    label = fold(name, NARROW if has_number else WIDE)
+    speedup = row.speedup if row.is_one_number else None
+    label = fold(name, NARROW if speedup else WIDE)
     height = _write_label(axes, CASE if row.case else CLAIM, top, label)
     middle = top + height / 2
     color = VERDICTS.get(row.verdict, QUIET)
     verdict = f"{row.verdict}*" if row.doubt else row.verdict
     _write(axes, VERDICT, middle, verdict, color=color, weight="normal" if row.case else "bold")
-    if has_number:
-        ends = [row.speedup_low or row.speedup, row.speedup_high or row.speedup]
+    if speedup:
+        ends = [row.speedup_low or speedup, row.speedup_high or speedup]
         axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
         face = color if row.speedup_low else "white"
-        axes.plot(row.speedup, middle, "o", color=color, markersize=4.0, markerfacecolor=face)
+        axes.plot(speedup, middle, "o", color=color, markersize=4.0, markerfacecolor=face)
         _write(axes, OURS, middle, row.here, color=color)
         _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
-    if has_number and row.published_low:
+    if speedup and row.published_low:
         axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6)
     return height
 

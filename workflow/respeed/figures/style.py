@@ -142,8 +142,8 @@ def fold(text: str, letters: int = LABEL_LETTERS) -> str:
     PDF/A, and so the report, allows only letters that a face has.
     """
     plain = squeeze(printable(text))
-    known = "".join(letter if ord(letter) in KNOWN else "?" for letter in plain)
-    return textwrap.fill(known, letters, break_on_hyphens=False)
+    printed = "".join(letter if ord(letter) in KNOWN else "?" for letter in plain)
+    return textwrap.fill(printed, letters, break_on_hyphens=False)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

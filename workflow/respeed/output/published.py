@@ -41,11 +41,11 @@ def lay_out_published(results: Results, paper: Paper, experiment: Experiment) ->
     speedups = results.rows(Speedup, paper=paper.name, experiment=experiment.name)
     words = _headings(experiment)
     lines = _published_lines(paper, experiment)
-    remarks = []
+    remarks: list[str] = []
     for machine in results.machines:
         on_machine = [cell for cell in cells if cell.machine == machine]
         group = f"On {results.describe(machine)}"
-        without = []
+        without: list[Line] = []
         for line in _measured_lines(paper, experiment, group, on_machine, speedups):
             is_empty = all(value.reason for value in line.values.values())
             (without if is_empty else lines).append(line)
@@ -204,13 +204,13 @@ def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Cells
 # Notes.
 
 
-def _unmeasured(cells: Cells, lines: Sequence[Line], place: str) -> Iterator[str]:
-    """Yield a sentence for every reason why a machine's `lines` have no number; `place` says on which machine."""
+def _unmeasured(cells: Cells, lines: Sequence[Line], on: str) -> Iterator[str]:
+    """Yield a sentence for every reason why a machine's `lines` have no number; `on` says on which machine."""
     due = {f"{cell.reason}." for cell in cells if cell.status == "due"}
     for reason, alike in group_by(lines, lambda line: next(iter(line.values.values())).reason).items():
         words = "yet" if reason in due else f"({reason.rstrip('.')})"
         labels = dict.fromkeys(line.label for line in alike)
-        yield f"Not measured {words}{place}: {join_words([*labels])}."
+        yield f"Not measured {words}{on}: {join_words([*labels])}."
 
 
 def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[str]:
@@ -238,8 +238,8 @@ def _unexpected(results: Results, cells: Cells, words: Mapping[str, str]) -> Ite
         if len(farthest) > NAMED:
             names.append(f"{len(farthest) - NAMED} more (cells.csv)")
         distance = f"More than {SLOW:g} times" if is_slow else "Less than"
-        place = results.on(machine)
-        yield f"{distance} the least that FLOP and bytes need{place}: {join_words(names)}; {reason}."
+        least = f"the least that FLOP and bytes need{results.on(machine)}"
+        yield f"{distance} {least}: {join_words(names)}; {reason}."
 
 
 def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from respeed.protocol import SMOKE_STAMP
 # A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
 MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
 
-NAMES = {row_type: name for name, row_type in TABLES.items()}
+NAMES: dict[type, str] = {row_type: name for name, row_type in TABLES.items()}
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ class Table:
         parts = []
         for lines in group_by(self.lines, attrgetter("group")).values():
             count = -(-len(lines) // MOST_TURNED)
-            parts += map(self._turn, np.array_split(np.array(lines), count))
+            for part in np.array_split(np.array(lines), count):
+                parts.append(self._turn(part.tolist()))
         return parts
 
     def _turn(self, lines: Sequence[Line]) -> "Table":
