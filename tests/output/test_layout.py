@@ -148,8 +148,8 @@ def test_the_first_page_says_of_which_factors_the_papers_largest_speedup_is_made
     """Raina et al.: 72.6 = 622 / 50.6 x 42 % / 7 %, as 10 V H FLOP of a million examples took."""
     large = noisy(1.0, case=case_of("rbm", "4096x11008"), flops=10.0 * 192 * 4096 * 11008)
     assert explain_largest(shown_of(large, PAPERS, why=why_of(large)), PAPER) == (
-        "Densely connected RBM 4096x11008, 72.6x: 12.3x is the hardware (622 over 50.6 GFLOP/s, by data sheets). "
-        "5.91x is the programs: the GPU's reached 42 % of its peak, the CPU's 7 %."
+        "Densely connected RBM 4096x11008, 72.6x: 12.3x is the hardware (622 over 50.6 GFLOP/s, by data sheets), "
+        "5.91x the programs (42 % over 7 % of these peaks)."
     )
     assert explain_largest(shown_of([], PAPERS, why=why_of([])), PAPER) == ""
 

@@ -28,8 +28,9 @@ OURS = COMPARISONS["ours"]
 MAIN = ("ours", "cpu over their gpu", "cpu over their cpu", "gpu over their gpu")
 # Rows of why.csv.
 Rows = list[Factors]
-# The heading of the first factor.
+# The headings of two factors.
 HARDWARE = "hardware: ratio of peaks, GFLOP/s"
+PROGRAMS = "efficiency ratio: shares of peaks"
 FACTORS = "Each speedup is the product of its factors. The paper's peaks are of data sheets, ours were measured."
 
 
@@ -63,10 +64,10 @@ def find(results: Results, paper: Paper, machine: str) -> str:
 
 def _name_device(cells: Sequence[Cell]) -> str:
     """Return what the cells of a machine ran on: the GPU, the CPU, or if all ran on as many, one core or 2 cores."""
-    if not cells[0].is_cpu:
+    if any(not cell.is_cpu for cell in cells):
         return "the GPU"
     threads = {cell.threads for cell in cells}
-    if len(threads) > 1 or None in threads:
+    if len(threads) != 1 or None in threads:
         return "the CPU"
     return "one core" if threads == {1} else f"{threads.pop()} cores"
 
@@ -185,7 +186,7 @@ def _write_speedup(row: Factors) -> Value:
 
 
 def explain_largest(results: Results, paper: Paper) -> str:
-    """Say in two sentences of which factors the paper's largest speedup is made; empty if they are not known."""
+    """Say in a sentence of which factors the paper's largest speedup is made; empty if they are not known."""
     rows = results.rows(Factors, paper=paper.name, comparison="theirs")
     rows = [row for row in rows if row.peaks and row.share and row.base_share]
     if not rows:
@@ -193,13 +194,12 @@ def explain_largest(results: Results, paper: Paper) -> str:
     row = max(rows, key=attrgetter("speedup"))
     experiment = paper.experiments[row.experiment]
     case = f"{experiment.title} {experiment.column_words()[row.case]}"
-    share = format_share(row.share or 0.0)
-    base_share = format_share(row.base_share or 0.0)
-    hardware = _factors(row)[HARDWARE]
+    factors = _factors(row)
+    hardware = factors[HARDWARE]
+    programs = factors[PROGRAMS]
     return (
-        f"{case}, {_write_speedup(row).text}: {hardware.text} is the hardware ({hardware.interval} GFLOP/s, by data "
-        f"sheets). {format_speedup(row.shares)} is the programs: the GPU's reached {share} of its peak, the CPU's "
-        f"{base_share}."
+        f"{case}, {row.printed}: {hardware.text} is the hardware ({hardware.interval} GFLOP/s, by data sheets), "
+        f"{programs.text} the programs ({programs.interval} of these peaks)."
     )
 
 
@@ -237,7 +237,7 @@ def _factors(row: Factors) -> dict[str, Value]:
         "Speedup": _write_speedup(row),
         HARDWARE: _factor(row.peaks, (row.peak_gflops, row.base_peak_gflops), format_number),
         "algorithm, on one CPU here": _factor(row.algorithm),
-        "efficiency ratio: shares of peaks": _factor(row.shares, (row.share, row.base_share), format_share),
+        PROGRAMS: _factor(row.shares, (row.share, row.base_share), format_share),
         "unexplained": _factor(row.rest),
     }
 

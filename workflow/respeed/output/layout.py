@@ -39,7 +39,7 @@ def front(results: Results, paper: Paper) -> Facts:
         "reference": reference(paper),
         "links": [(text, quote(address, safe=":/")) for text, address in paper.links.items()],
         "claim": paper.claim,
-        "claims": claims if claims.lines or claims.notes else None,
+        "claims": claims,
         "forest": [forest] if claims.lines else [],
         "drawn": next(filter(None, pictures), []),
         "answers": list(lay_out_answers(results, paper)),
@@ -81,7 +81,7 @@ def section(results: Results, paper: Paper, experiment: Experiment) -> Facts:
     return {
         "name": f"{paper.name}/{experiment.name}",
         "title": experiment.title,
-        "caveats": list(experiment.caveats),
+        "caveats": experiment.caveats,
         "tables": [table for table in tables if table.lines],
         "figures": _pictures(results, paper, experiment),
     }

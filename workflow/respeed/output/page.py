@@ -66,7 +66,7 @@ def make_review(results: Results) -> str:
         version=version("respeed"),
         commits=sorted(rounds["commit"].unique()),
         took=say_time(rounds),
-        durations={place: say_time(group) for place, group in rounds.groupby(["paper", "experiment"])},
+        durations={table: say_time(group) for table, group in rounds.groupby(["paper", "experiment"])},
     )
 
 
@@ -103,7 +103,7 @@ def make_page(results: Results) -> str:
     return page.render(
         papers=fronts(results),
         sections=sections,
-        others=[table for table in tables if table.lines],
+        others=tables,
         results=results,
         data=make_data(results),
         scripts=scripts,

@@ -24,8 +24,6 @@ FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_stand
 NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
 # More different letters than this are not tried one by one.
 MOST_TRIED = 100
-# Printed in place of a letter that no face has, as in the LaTeX tables.
-UNKNOWN = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
@@ -62,8 +60,8 @@ def with_letters_only(facts: Any) -> Any:
         return json.loads(text)
     if len(doubtful) <= MOST_TRIED:
         doubtful = [letter for letter in doubtful if not _are_shown([letter])]
-    print(visible(f"respeed: {UNKNOWN} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
-    unknown = dict.fromkeys(map(ord, doubtful), UNKNOWN)
+    print(visible(f"respeed: ? in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
+    unknown = dict.fromkeys(map(ord, doubtful), "?")
     return json.loads(text.translate(unknown))
 
 

@@ -13,14 +13,13 @@ from respeed.paths import results_folder
 def make_context(results: Results) -> Facts:
     """Return the contents of the report's facts file, ready for JSON."""
     started = results.table("rounds")["started"]
-    machines = lay_out_machines(results)
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
-        "date": "" if started.empty else started.max()[:10],
+        "date": max(started, default="")[:10],
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
-        "machines": machines if machines.lines else None,
+        "machines": lay_out_machines(results),
         "facts": [lay_out_machine(results, name) for name in results.machines],
     }
 
@@ -28,7 +27,8 @@ def make_context(results: Results) -> Facts:
 def _tables(results: Results, paper: Paper) -> list[Experiment]:
     """Return the tables that the paper speaks of; if none of these was measured, those that were as well."""
     discussed = {name for name in paper.experiments if paper.speaks_of(name)}
-    measured = {cell.experiment for cell in results.rows(Cell, paper=paper.name) if cell.seconds}
+    cells = results.rows(Cell, paper=paper.name)
+    measured = {cell.experiment for cell in cells if cell.seconds}
     if paper.rows and not discussed & measured:
         discussed |= measured
     return [table for name, table in paper.experiments.items() if name in discussed]
@@ -37,11 +37,10 @@ def _tables(results: Results, paper: Paper) -> list[Experiment]:
 def _paper(results: Results, paper: Paper) -> Facts:
     """Return a paper's first page, a section for each of its tables, and its protocol."""
     sections = [section(results, paper, table) for table in _tables(results, paper)]
-    protocol = lay_out_protocol(paper, only_doubtful=True)
     authors = ", ".join(author.strip("{}") for author in paper.authors)
     return front(results, paper) | {
         "is_published": bool(paper.rows),
         "source": f"{authors}. {paper.venue} {paper.year}.",
         "sections": [part for part in sections if part["tables"] or paper.rows],
-        "protocol": protocol if protocol.lines else None,
+        "protocol": lay_out_protocol(paper, only_doubtful=True),
     }
