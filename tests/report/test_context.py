@@ -33,6 +33,8 @@ def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() 
     line, _ = part["lines"]
     assert ([*part["columns"].values()], line["label"]) == (["box-07", "box-03"], "576x1024")
     assert [line["values"][name]["text"] for name in part["columns"]] == ["0.500x", "fastest"]
+    write_machines(1, first=12, started="2026-02-03T00:00:00+00:00")
+    assert context["date"] < context_of("box-07", ["all"])["date"] == "2026-02-03"
 
 
 def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:

@@ -56,15 +56,15 @@ def write_table(frame: pd.DataFrame, name: str, folder: Path) -> None:
     write_csv(apply_dtypes(frame, name), folder / f"{name}.csv")
 
 
-def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
-    """Write a frame without its index, after a byte order `mark`, which a spreadsheet needs to read ± and µ.
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame without its index.
 
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
     guarded = frame.map(lambda value: _guarded(value) if isinstance(value, str) else value)
     guarded = guarded.set_axis([_guarded(str(name)) for name in frame], axis=1)
-    write_text(path, mark + guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
+    write_text(path, guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:
