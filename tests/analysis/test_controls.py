@@ -72,7 +72,7 @@ def test_tables_and_report_of_controls_that_failed_say_so_above_everything() -> 
         shown = shown_of(row(seconds), PAPERS)
         assert shown.stamp.startswith(stamp)
         assert bool(shown.stamp) == bool(stamp)
-        assert f" {HEAD}" in front(shown, MACHINE, str)["precision"][-1]
+        assert f" {HEAD}" in front(shown, MACHINE)["precision"][-1]
 
 
 def test_the_last_line_of_a_run_says_that_a_control_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Tables of more machines than anybody reads one by one."""
 
 import contextlib
-import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_built_is_about_this_machine_alone(tables: Path) -> None:
-    lines = csv.DictReader((tables / "raina2009/rbm.csv").read_text("utf-8-sig").splitlines())
-    assert {line["group"].split(":")[0] for line in lines} == {"As published", "On box-01"}
+    table = (tables / "raina2009/rbm.md").read_text("utf-8")
+    assert re.findall(r"^\| \*\*(.*?):", table, re.MULTILINE) == ["As published", "On box-01"]
     names = ("cells.csv", "raina2009/rbm.md", "raina2009/rbm.tex", "../tables.html", "../README.md")
     for name in names:
         text = (tables / name).read_text("utf-8")

@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from respeed.analysis.tables import Cell
-from respeed.figures.charts import Chart, chart_table, draw_chart, order_cases
+from respeed.figures.charts import draw_table, is_growing
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import COLORS, color_packages
 from respeed.inputs.papers import load_paper
-from respeed.model import TOTAL
 from respeed.output import read_tables
 from respeed.output.claims import answered_claims
 from respeed.output.results import Results
-from tests.derived import GPU, NOISE, PAPER
+from tests.derived import GPU, NOISE, PAPER, shown_of, sparse_coding_on_a_cpu
 from tests.figures.machines import ALL, DOUBLE, assert_drawn, assert_legible, write_machine
 from tests.known import known_results
 from tests.made import make_lines, write_lines
@@ -21,10 +22,10 @@ from tests.made import make_lines, write_lines
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def chosen(experiment: str, name: str = "raina2009") -> Chart:
+def drawn(experiment: str, name: str = "raina2009", *, smoke: bool = False) -> Figure:
     tables = read_tables(smoke=False, papers=[name])
-    shown, paper = Results(tables.papers, ["box"], False, tables.frames), tables.papers[name]
-    return chart_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
+    shown, paper = Results(tables.papers, ["box"], smoke, tables.frames), tables.papers[name]
+    return draw_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
 
 
 @pytest.mark.parametrize("name", ["rbm desk", "sparse-coding server"])
@@ -32,8 +33,8 @@ def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
     shown, (experiment, machine) = known_results("desk", "server"), name.split()
     paper = next(paper for paper in shown.papers.values() if experiment in paper.experiments)
     colors = color_packages(shown.rows(Cell))
-    chart = chart_table(shown, paper, paper.experiments[experiment], machine, colors)
-    assert_drawn(draw_chart(chart, ""), name.replace(" ", "-"))
+    figure = draw_table(shown, paper, paper.experiments[experiment], machine, colors)
+    assert_drawn(figure, name.replace(" ", "-"))
 
 
 def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_number() -> None:
@@ -49,37 +50,46 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
     for seconds, case in zip((0.1, 0.11), cases, strict=False):
         for number, noise in enumerate(NOISE, start=1):
             write_lines(*make_lines([seconds * noise], number=number, case=case, **GPU))
-    assert_drawn(draw_chart(chosen("vgg16", "tensorflow-benchmarks"), "a smoke run"), "over-their-gpu")
+    assert_drawn(drawn("vgg16", "tensorflow-benchmarks", smoke=True), "over-their-gpu")
 
 
-def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -> None:
-    for name, total, flops, order, is_ordered in (
-        ("rbm", None, [4.0, 1.0, 2.0, 8.0], [1, 2, 0, 3], True),
-        ("rbm", None, [4.0, 1.0, 4.5, 8.0], [1, 0, 2, 3], False),
-        ("rbm", None, [4.0, 1.0, None, 8.0], [0, 1, 2, 3], False),
-        ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], [0, 1, 2, 3], False),
-        ("matmul", None, [1.0, 2.0], [0, 1], False),  # several programs
-    ):
-        experiment = replace(PAPER.experiments[name], total=total)
-        names = experiment.case_names()[: len(flops)]
-        work = dict(zip([TOTAL, *names], [0.5, *flops], strict=True))
-        assert order_cases(experiment, work) == ([*(names[place] for place in order), TOTAL], is_ordered), flops
+@pytest.mark.parametrize(
+    ("name", "total", "flops", "may_join"),
+    [
+        ("rbm", None, [1.0, 2.0, 4.0, 8.0], True),
+        ("rbm", None, [1.0, 4.0, 2.0, 8.0], False),
+        ("rbm", None, [1.0, 4.0, 4.5, 8.0], False),
+        ("rbm", None, [1.0, 4.0, 0.0, 8.0], False),
+        ("rbm", "of several parts", [1.0, 2.0, 4.0, 8.0], False),
+        ("matmul", None, [1.0, 2.0], False),  # several programs
+    ],
+)
+def test_lines_join_growing_sizes_of_one_program_alone(
+    name: str, total: str | None, flops: list[float], may_join: bool
+) -> None:
+    experiment = replace(PAPER.experiments[name], total=total)
+    work = dict(zip(experiment.case_names(), flops, strict=False))
+    assert is_growing(experiment, work) == may_join
 
 
 def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour() -> None:
     write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
-    chart = chosen("nets", "bergstra2010")
-    assert_drawn(draw_chart(chart, ""), "nets")
-    looks = {row.label: row.look for row in chart.rows}
-    assert len({tuple(look.values()) for look in looks.values()}) == len(looks) >= 12
-    assert looks["PyTorch, GPU"]["color"] == COLORS[2]
+    figure = drawn("nets", "bergstra2010")
+    assert_drawn(figure, "nets")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    lines = [line for line in handles if isinstance(line, Line2D)]
+    looks = {(line.get_color(), line.get_marker(), line.get_markersize()) for line in lines}
+    assert len(looks) == len(labels) >= 12
+    assert lines[labels.index("PyTorch, GPU")].get_color() == COLORS[2]
 
 
 def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
     write_machine(DOUBLE, paper="check-blas", rounds=2)
-    assert_drawn(draw_chart(chosen("threads", "check-blas"), ""), "fastest-of-each-year")
+    assert_drawn(drawn("threads", "check-blas"), "fastest-of-each-year")
 
 
-def test_a_chart_of_sizes_that_nobody_printed_says_so() -> None:
-    figure = draw_chart(Chart("Sparse coding on box", "", "case", "times", [], {}, []), "")
-    assert "nothing to compare at these sizes" in [text.get_text() for text in figure.axes[0].texts]
+def test_algorithms_at_tiny_sizes_have_no_figure_since_nothing_is_printed() -> None:
+    results = shown_of(sparse_coding_on_a_cpu())
+    for smoke in (False, True):
+        shown = replace(results, smoke=smoke)
+        assert shown.has_figure(PAPER, PAPER.experiments["sparse-coding"], "box") == (not smoke)

@@ -11,11 +11,10 @@ from pypdf import PdfReader
 
 from respeed import figures
 from respeed.figures import build_figures
-from respeed.figures.charts import draw_chart
 from respeed.output import build_tables
 from respeed.shown import Asked
 from tests.figures.machines import ALL, CPU, assert_legible, words_of, write_machine
-from tests.figures.test_charts import chosen
+from tests.figures.test_charts import drawn
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -43,8 +42,8 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
 def test_a_label_comes_out_as_text_whatever_is_in_it_and_the_report_sets_it_in_its_own_face() -> None:
     write_machine(CPU, label="$a$<&> ", rounds=1)
     svg = Path("rbm.svg")
-    figures.save_figure(draw_chart(chosen("rbm"), ""), svg.with_suffix(""))
-    figures.save_figure(draw_chart(chosen("rbm"), ""), Path("again"))
+    figures.save_figure(drawn("rbm"), svg.with_suffix(""))
+    figures.save_figure(drawn("rbm"), Path("again"))
     for ending in ("svg", "pdf", "png"):
         made = [Path(f"{name}.{ending}").read_bytes() for name in ("rbm", "again")]
         assert made[0] == made[1], ending

@@ -17,7 +17,7 @@ from respeed.analysis.build import make_tables
 from respeed.inputs.config import load_config
 from respeed.output.published import lay_out_published
 from respeed.output.results import Results
-from respeed.output.table import to_html, to_markdown
+from respeed.output.table import to_html, to_markdown, to_typst
 from respeed.records import read_description, read_records
 from respeed.report.context import make_context
 from respeed.schedule.plan import Plan
@@ -70,7 +70,7 @@ def show() -> None:
     shown = Results(tables.papers, ["box"], False, tables.frames)
     for write in (to_markdown, to_html):
         assert write(lay_out_published(shown, RBM_ALONE, RBM))
-    json.dumps(make_context(shown), allow_nan=False)
+    json.dumps(make_context(shown), allow_nan=False, default=to_typst)
 
 
 @pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.slow)])

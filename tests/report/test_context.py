@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from respeed.output import build_tables, load_results
+from respeed.output.table import to_typst
 from respeed.report.context import make_context
 from respeed.shown import Asked
 from tests.made import make_lines, write_lines, write_machines
@@ -17,19 +18,23 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def context_of(machine: str | None = None, show: Sequence[str] = ()) -> dict[str, Any]:
     shown: dict[str, Any] = {"smoke": False, "machine": machine, "papers": ["raina2009"], "show": show}
     build_tables(Asked(**shown))
-    return make_context(load_results(Asked(**shown)))
+    context: dict[str, Any] = json.loads(json.dumps(make_context(load_results(Asked(**shown))), default=to_typst))
+    return context
 
 
 def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() -> None:
     write_machines(12, cases=["576x1024", "1024x4096"])
     context = context_of("box-07")
-    assert context["machines"] == ""
+    assert context["machines"]["parts"][0]["lines"] == []
     assert ("On box-07" in (text := json.dumps(context)), "box-08" in text) == (True, False)
     assert {figure["path"][-18:] for figure in context["papers"][0]["sections"][0]["figures"]} == {"box-07-speedup.svg"}
     machines = context_of("box-07", ["this", "box-03"])["machines"]
-    line, _ = machines["lines"]
-    assert (machines["columns"], line["label"]) == (["box-07", "box-03"], "576x1024")
-    assert [line["values"][name]["text"] for name in machines["columns"]] == ["0.500x", "fastest"]
+    (part,) = machines["parts"]
+    line, _ = part["lines"]
+    assert ([*part["columns"].values()], line["label"]) == (["box-07", "box-03"], "576x1024")
+    assert [line["values"][name]["text"] for name in part["columns"]] == ["0.500x", "fastest"]
+    write_machines(1, first=12, started="2026-02-03T00:00:00+00:00")
+    assert context["date"] < context_of("box-07", ["all"])["date"] == "2026-02-03"
 
 
 def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:

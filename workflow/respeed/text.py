@@ -131,13 +131,13 @@ _TIMES = ((1e-3, "µs", 1e-6), (1.0, "ms", 1e-3), (1000.0, "s", 1.0), (6000.0, "
 class Value:
     """A field of a table for people: its `text` and, in small type, its `interval` (±3 %).
 
-    If there is no number, `mark` is the mark of the note with the reason. A field of words has the `kind` "words" or
-    "verdict", and its `interval` is a remark. `source` is the key of the cell that a number comes from.
+    If there is no number, `reason` says why. A field of words has the `kind` "words" or "verdict", and its `interval`
+    is a remark. `source` is the key of the cell that a number comes from.
     """
 
     text: str = ""
     interval: str = ""
-    mark: str = ""
+    reason: str = ""
     kind: str = "number"
     source: str = ""
 

@@ -1,18 +1,13 @@
 """Figures, drawn from the tidy tables. Times and intervals are estimated in `respeed.analysis`."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-
-from matplotlib.figure import Figure
 
 from respeed.analysis.tables import Cell
-from respeed.figures.charts import chart_table, draw_chart
+from respeed.figures.charts import draw_table
 from respeed.figures.forest import draw_forest
 from respeed.figures.style import color_packages, save_figure
 from respeed.output import load_results
 from respeed.output.claims import answered_claims
-from respeed.output.results import Results
 from respeed.paths import results_folder
 from respeed.shown import Asked
 
@@ -24,23 +19,15 @@ def build_figures(choice: Asked) -> None:
     """
     results = load_results(choice)
     folder = results_folder(choice.smoke) / "figures"
-    if folder.exists():
-        shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for path, figure in _figures(results):
-        save_figure(figure, folder / path)
-
-
-def _figures(results: Results) -> Iterator[tuple[Path, Figure]]:
-    """Yield the path and the drawing of each figure."""
     colors = color_packages(results.rows(Cell))
     for paper in results.papers.values():
         claims = answered_claims(results, paper)
         if claims:
-            yield Path(paper.name, "claims"), draw_forest(results, paper, claims)
+            save_figure(draw_forest(results, paper, claims), folder / paper.name / "claims")
         for name in results.machines:
             for experiment in paper.experiments.values():
                 if results.has_figure(paper, experiment, name):
-                    chart = chart_table(results, paper, experiment, name, colors)
-                    path = Path(paper.name, experiment.name, f"{name}-speedup")
-                    yield path, draw_chart(chart, results.stamp)
+                    figure = draw_table(results, paper, experiment, name, colors)
+                    save_figure(figure, folder / paper.name / experiment.name / f"{name}-speedup")

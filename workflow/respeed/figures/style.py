@@ -2,8 +2,8 @@
 
 import io
 import textwrap
-import warnings
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,17 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.text import Text
 from matplotlib.ticker import NullLocator
-from numpy.typing import NDArray
 
 from respeed.analysis.tables import Cell
 from respeed.paths import replacing
+from respeed.text import printable, squeeze
 
 # A Times that comes with matplotlib. The report sets figures in its own face, whose width differs by a few per cent; a
 # browser without that face takes the next one, which is as narrow.
 FACE = "STIXGeneral"
-FALLBACK = "DejaVu Sans"
-FACES = ("Libertinus Serif", FACE, "Times New Roman", "Liberation Serif", "Nimbus Roman", "Times")
+FACES = "'Libertinus Serif', 'STIXGeneral', 'Times New Roman', 'Liberation Serif', 'Nimbus Roman', 'Times'"
+KNOWN = get_font(findfont(FontProperties(family=FACE))).get_charmap()
 # A text column of A4, inches; the least height of a figure, and that of a line of text.
 WIDTH = 170 / 25.4
 HEIGHT = 2.25
@@ -47,8 +46,8 @@ STAMP_TEXT = "no measurement"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#88ccee", "#332288")
 # The packages that most machines have, and whether they are on the CPU: they have the same colour everywhere.
 FIRST_PACKAGES = (("OpenBLAS", True), ("PyTorch", True), ("PyTorch", False))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "8")
-THEIR_MARKERS = ("x", "+", "*", "1", "d", "2", "p", "3", "<", "4", ">", "H")
+MARKERS = "os^DvPX<>ph8"
+THEIR_MARKERS = "x+*1d2p3<4>H"
 ONE_CORE = "single-cpu"
 Colors = Mapping[tuple[str, bool], str]
 # The files of a figure, and the options that keep the time and the version out of each.
@@ -56,7 +55,7 @@ DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Softw
 PNG_DPI = 160
 
 LOOK: dict[Any, Any] = {
-    "font.family": [FACE, FALLBACK],
+    "font.family": FACE,
     "font.size": 8.0,
     "text.color": INK,
     "text.parse_math": False,  # a label's dollar sign is one
@@ -64,6 +63,7 @@ LOOK: dict[Any, Any] = {
     "grid.color": "#e4e7ea",
     "figure.titleweight": "bold",
     "legend.frameon": False,
+    "svg.fonttype": "none",
     "svg.hashsalt": "respeed",
     "pdf.fonttype": 42,
 }
@@ -72,26 +72,21 @@ Look = dict[str, Any]
 
 
 # How the look of a number without an interval differs.
-UNSURE: Look = {"linestyle": "", "markerfacecolor": "white", "alpha": 0.6}
-
-
-def make_look(color: str, marker: str = "", line: str = "-", size: float = 4.5) -> Look:
-    """Return the look of a row; `line` is a line style of matplotlib, and `size` that of its marks in points."""
-    return {"color": color, "marker": marker, "linestyle": line, "markersize": size}
+UNSURE: Look = {"linestyle": "", "markerfacecolor": "white"}
 
 
 def color_packages(cells: Iterable[Cell]) -> Colors:
     """Return colours that are the same in all figures: for each package, one on the CPU and one on accelerators."""
     present = [(cell.package, cell.is_cpu) for cell in cells]
     packages = dict.fromkeys([*FIRST_PACKAGES, *present])
-    return {package: COLORS[number % len(COLORS)] for number, package in enumerate(packages)}
+    return dict(zip(packages, cycle(COLORS), strict=False))
 
 
-def look_of(color: str, *, is_one_core: bool, line: str = "-") -> Look:
+def style_row(color: str, *, is_one_core: bool, line: str = "-") -> Look:
     """Return the look of a row of a chart, whose marker differs from row to row: one core is small and broken."""
     if is_one_core:
-        return make_look(color, line="--", size=3.2)
-    return make_look(color, line=line, size=5.0)
+        return {"color": color, "linestyle": "--", "markersize": 3.2}
+    return {"color": color, "linestyle": line, "markersize": 5.0}
 
 
 def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
@@ -113,57 +108,52 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def finish(figure: Figure, x_title: str, y_title: str) -> Figure:
-    """Return the figure, tall enough for its key, with the key at its side, and titles at its axes."""
+def add_key(figure: Figure) -> None:
+    """Set a key at the side of the figure, and make the figure tall enough for all lines of text."""
     axes = figure.axes[0]
-    axes.set(xlabel=x_title, ylabel=fold(y_title, UPRIGHT_LETTERS))
+    figure.legend(loc="outside right upper")
     _, labels = axes.get_legend_handles_labels()
-    if labels:
-        figure.legend(loc="outside right upper")
-    lines = sum(len(text.splitlines()) for text in (*labels, figure.get_supxlabel()))
+    note = figure.get_supxlabel()
+    lines = len("\n".join([*labels, note]).splitlines())
     # The axes keep their height, however many lines stand above and below them.
     names = max((tick.get_text().count("\n") for tick in axes.get_xticklabels()), default=0)
-    around = names + figure.get_suptitle().count("\n") + figure.get_supxlabel().count("\n")
+    around = names + figure.get_suptitle().count("\n") + note.count("\n")
     figure.set_figheight(max(HEIGHT + 1.3 * LINE * around, LINE * lines + 1.0))
-    return figure
 
 
-def mark_ticks(axis: Axis, numbers: NDArray[np.float64]) -> None:
-    """Let a logarithmic axis begin and end at ticks, such as 1, 2, 5 and 10, with all `numbers` between the two."""
-    low = numbers.min()
-    high = numbers.max()
+def mark_ticks(axis: Axis) -> None:
+    """Let a logarithmic axis begin and end at ticks, such as 1, 2, 5 and 10, with all numbers between the two."""
+    low, high = axis.get_data_interval()
     exponents = np.arange(np.floor(np.log10(low)), np.log10(high) + 2)
     digits = (1, 2, 5) if high < 1000 * low else (1,)
     rounded = np.outer(10.0**exponents, digits).ravel()
-    first = rounded[rounded <= low][-1]
-    last = rounded[(rounded >= high) & (rounded > low)][0]
-    ticks = rounded[(first <= rounded) & (rounded <= last)]
-    axis.set_ticks(ticks, [f"{tick:,.12g}" for tick in ticks])
+    below = np.searchsorted(rounded, low, side="right") - 1
+    above = np.searchsorted(rounded, high)
+    ticks = rounded[below : max(above, below + 1) + 1]
+    axis.set_ticks(ticks)
+    axis.set_major_formatter("{x:,.12g}")
     axis.set_minor_locator(NullLocator())
-    axis.set_view_interval(first, last, ignore=True)
+    axis.set_view_interval(ticks[0], ticks[-1], ignore=True)
 
 
 def fold(text: str, letters: int = LABEL_LETTERS) -> str:
-    """Return the text in lines of at most `letters` letters, without characters that cannot be printed."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return textwrap.fill(" ".join(plain.split()), letters, break_on_hyphens=False)
+    """Return the text in lines of at most `letters` letters, with a question mark for each that the face lacks.
+
+    PDF/A, and so the report, allows only letters that a face has.
+    """
+    plain = squeeze(printable(text))
+    printed = "".join(letter if ord(letter) in KNOWN else "?" for letter in plain)
+    return textwrap.fill(printed, letters, break_on_hyphens=False)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write <path>.svg, <path>.pdf and <path>.png."""
-    texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
-    # PDF/A allows no letters that the report's faces lack; a figure with such letters has outlines instead of text.
-    letters = set(get_font(findfont(FontProperties(family=FACE))).get_charmap())
-    is_plain = all(letters.issuperset(map(ord, text.replace("\n", ""))) for text in texts)
     for ending, dateless in DATELESS.items():
         buffer = io.BytesIO()
-        with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none" if is_plain else "path"}):
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
+        figure.savefig(buffer, format=ending, metadata=dateless, dpi=PNG_DPI)
         figure.set_layout_engine("none")  # all files have the layout of the first
         content = buffer.getvalue()
         if ending == "svg":
-            faces = ", ".join(f"'{face}'" for face in FACES)
-            content = content.replace(f"'{FACE}'".encode(), faces.encode())
+            content = content.replace(f"'{FACE}'".encode(), FACES.encode())
         with replacing(path.with_name(f"{path.name}.{ending}")) as file:
             file.write(content)

@@ -9,7 +9,7 @@ from respeed.errors import UserError
 from respeed.output.page import make_page, make_readme, make_review
 from respeed.output.published import lay_out_published
 from respeed.output.results import Results
-from respeed.output.table import to_csv, to_latex, to_markdown
+from respeed.output.table import to_latex, to_markdown
 from respeed.paths import results_folder, write_text
 from respeed.shown import Asked, machines_shown, papers_shown, profiles_shown
 
@@ -20,24 +20,22 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 
 
 def build_tables(choice: Asked) -> None:
-    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
+    """Write results/tables: the tidy tables, and each published table as .md and .tex.
 
-    Also write results/README.md, and from the tidy tables as they were written results/tables.html, for browsers.
+    Also write results/README.md and results/tables.html, for browsers. All are made from the tidy tables as written.
     """
     machines = machines_shown(choice.smoke, choice.machine, choice.show)
-    tables = read_tables(choice.smoke, machines, choice.papers)
     folder = results_folder(choice.smoke)
-    tables.write(folder / "tables")
-    results = Results(tables.papers, machines, choice.smoke, tables.frames)
-    for paper in tables.papers.values():
+    read_tables(choice.smoke, machines, choice.papers).write(folder / "tables")
+    results = load_results(choice)
+    for paper in results.papers.values():
         for experiment in paper.experiments.values():
-            path = folder / "tables" / paper.name / experiment.name
+            path = folder / "tables" / paper.name / f"{experiment.name}.md"
             table = lay_out_published(results, paper, experiment)
-            to_csv(table, path.with_name(f"{path.name}.csv"))
-            write_text(path.with_name(f"{path.name}.md"), to_markdown(table, results.stamp))
-            write_text(path.with_name(f"{path.name}.tex"), to_latex(table, results.stamp))
+            write_text(path, to_markdown(table, results.stamp))
+            write_text(path.with_suffix(".tex"), to_latex(table, results.stamp))
     write_text(folder / "README.md", make_readme(results))
-    write_text(folder / "tables.html", make_page(load_results(choice)))
+    write_text(folder / "tables.html", make_page(results))
 
 
 def build_review(choice: Asked) -> Path:

@@ -45,9 +45,9 @@ def lay_out_claims(results: Results, paper: Paper) -> Table:
             profiles = " over ".join(dict.fromkeys([row.profile, row.base_profile]))
         remark = "; ".join(filter(None, [row.reason, row.doubt]))
         values = {
-            "Published": Value(row.published or NOTHING, kind="words"),
-            "Here": Value(row.here, profiles, kind="words"),
-            "Verdict": Value(row.verdict, remark, kind="verdict"),
+            "published": Value(row.published or NOTHING, kind="words"),
+            "here": Value(row.here, profiles, kind="words"),
+            "verdict": Value(row.verdict, remark, kind="verdict"),
         }
         group = results.describe(row.machine)
         look = "case" if row.case else "claim"
@@ -55,11 +55,11 @@ def lay_out_claims(results: Results, paper: Paper) -> Table:
     claims = results.rows(ClaimRow, paper=paper.name, case="")
     untested = [row for row in claims if not row.here]
     notes = list(_untested(results, paper, untested))
-    columns = ["Published", "Here", "Verdict"]
+    columns = {"published": "Published", "here": "Here", "verdict": "Verdict"}
     return Table(f"Claims of {reference(paper)}", "", columns, lines, notes, head="Claim")
 
 
-def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Iterator[Value]:
+def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Iterator[str]:
     """Yield a note for each machine: the tables whose claims have no answer, and why not."""
     tables = {}
     for name, claim in paper.claims.items():
@@ -76,4 +76,4 @@ def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Ite
                 title = tables[row.claim]
                 titles.setdefault(title, f"{title} ({row.published})" if row.published else title)
             reasons.append(f"{join_words([*titles.values()])}: {reason}")
-        yield Value(f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}.{how}")
+        yield f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}.{how}"

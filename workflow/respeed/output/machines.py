@@ -1,12 +1,9 @@
-"""Tables about machines and protocols: comparison, cost, facts, and how a paper measured."""
-
-from collections import defaultdict
-from collections.abc import Mapping
+"""Tables about machines and protocols: comparison, facts, and how a paper measured."""
 
 import pandas as pd
 
 from respeed.analysis.cells import reference
-from respeed.analysis.tables import CaseRow, Fact, Rank
+from respeed.analysis.tables import Fact, Rank
 from respeed.model import Paper
 from respeed.output.results import Results
 from respeed.output.table import Line, Table
@@ -16,29 +13,10 @@ from respeed.text import Value, in_words, join_words, measured_value
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # How well a fact is known that no paper states and no code of its authors shows.
 DOUBTFUL = ("recalled", "inferred")
-# A case: its paper, its experiment and its name.
-CaseKey = tuple[str, str, str]
 
 
 def lay_out_machines(results: Results) -> Table:
     """Return the comparison of machines: a line for each case, a column for each machine."""
-    values: dict[CaseKey, dict[str, Value]] = defaultdict(dict)
-    for row in results.rows(Rank):
-        unit = "x =" if row.verdict == "indistinguishable" else "x"
-        value = measured_value(row.speedup, row.speedup_low, row.speedup_high, unit=unit)
-        if row.verdict == "base":
-            value = Value("fastest")
-        values[_case_of(row)][results.aliases[row.machine]] = value
-    caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
-    return _by_machine(results, values, "Machines beside one another", caption)
-
-
-def _case_of(row: CaseRow) -> CaseKey:
-    return row.paper, row.experiment, row.case
-
-
-def _by_machine(results: Results, values: Mapping[CaseKey, dict[str, Value]], title: str, caption: str) -> Table:
-    """Return a table with a line for each case, under the title of its table, and a column for each machine."""
     lines = []
     for paper in results.papers.values():
         for experiment in paper.experiments.values():
@@ -46,10 +24,20 @@ def _by_machine(results: Results, values: Mapping[CaseKey, dict[str, Value]], ti
             if len(results.papers) > 1:
                 group += f", {reference(paper)}"
             for case, words in experiment.column_words().items():
-                by_machine = values.get((paper.name, experiment.name, case))
-                if by_machine:
-                    lines.append(Line(group, words, by_machine))
-    return Table(title, caption, list(results.aliases.values()), lines)
+                ranks = results.rows(Rank, paper=paper.name, experiment=experiment.name, case=case)
+                if ranks:
+                    values = {rank.machine: _write_rank(rank) for rank in ranks}
+                    lines.append(Line(group, words, values))
+    caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
+    return Table("Machines beside one another", caption, results.aliases, lines)
+
+
+def _write_rank(rank: Rank) -> Value:
+    """Return a machine's speed over the fastest machine's."""
+    if rank.verdict == "base":
+        return Value("fastest")
+    unit = "x =" if rank.verdict == "indistinguishable" else "x"
+    return measured_value(rank.speedup, rank.speedup_low, rank.speedup_high, unit=unit)
 
 
 def lay_out_machine(results: Results, machine: str) -> Table:
@@ -60,24 +48,25 @@ def lay_out_machine(results: Results, machine: str) -> Table:
             value = Value(fact.value, kind="words")
             lines.append(Line(fact.part.capitalize(), fact.fact, {"Value": value}))
     caption = "Records that differ in hardware are never pooled. Other facts have all values that occurred."
-    return Table(results.describe(machine, machine), caption, ["Value"], lines, head="Fact")
+    return Table(results.describe(machine, machine), caption, {"Value": "Value"}, lines, head="Fact")
 
 
 def lay_out_protocol(paper: Paper, *, only_doubtful: bool = False) -> Table:
     """Return a table of how a paper measured, and how well each fact is known, or of the facts that are in doubt."""
-    groups = {"The paper": paper.facts}
+    facts = [("The paper", fact) for fact in paper.facts]
     for table in paper.experiments.values():
-        groups[table.title] = table.facts
+        facts += [(table.title, fact) for fact in table.facts]
     lines = []
-    for group, facts in groups.items():
-        for fact in facts:
-            if not only_doubtful or fact.confidence in DOUBTFUL:
-                value = Value(fact.value, fact.confidence, kind="words")
-                lines.append(Line(group, fact.fact, {"Value": value}, "theirs"))
+    for group, fact in facts:
+        if not only_doubtful or fact.confidence in DOUBTFUL:
+            value = Value(fact.value, fact.confidence, kind="words")
+            lines.append(Line(group, fact.fact, {"Value": value}, "theirs"))
     caption = (
         "How each is known: stated in public, code of the authors, recalled, inferred from numbers, or chosen here."
     )
-    return Table(f"What is known of the protocol of {reference(paper)}", caption, ["Value"], lines, head="Fact")
+    return Table(
+        f"What is known of the protocol of {reference(paper)}", caption, {"Value": "Value"}, lines, head="Fact"
+    )
 
 
 def say_time(rounds: pd.DataFrame) -> str:

@@ -6,9 +6,9 @@ const parse = (id) => JSON.parse(document.getElementById(id).textContent);
 const unpack = ({ columns, data }) =>
     data.map((values) => Object.fromEntries(columns.map((name, place) => [name, values[place]])));
 
-const { machines, papers, tables, smoke, ...packed } = parse("data");
+const { machines, papers, tables, claims, smoke, ...packed } = parse("data");
 const charts = parse("charts");
-const [cells, rounds, claims] = [packed.cells, packed.rounds, packed.claims].map(unpack);
+const cells = unpack(packed.cells);
 
 // Elements.
 
@@ -32,8 +32,11 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 // Three digits, but all of those before the point.
 const format = (value) => (value < 999.5 ? Number(value).toPrecision(3) : Math.round(value).toLocaleString("en"));
 
+// For times below so many seconds: the unit, and its length in seconds; as in respeed.text.
+const TIMES = [[1e-3, "µs", 1e-6], [1, "ms", 1e-3], [1000, "s", 1], [6000, "min", 60], [Infinity, "h", 3600]];
+
 const formatTime = (seconds) => {
-    const [unit, length] = seconds < 1e-3 ? ["µs", 1e-6] : seconds < 1 ? ["ms", 1e-3] : ["s", 1];
+    const [, unit, length] = TIMES.find(([below]) => seconds < below);
     return `${format(seconds / length)} ${unit}`;
 };
 
@@ -49,10 +52,9 @@ const labels = new Map();
 for (const cell of cells) {
     cell.key = [cell.machine, cell.paper, cell.experiment, cell.case, cell.algorithm, cell.profile].join(" ");
     cell.row = cell.profile;
-    cell.rounds = [];
+    cell.rounds = unpack({ columns: packed.rounds, data: cell.rounds });
     if (cell.label.length < (labels.get(cell.row) ?? `${cell.label} `).length) labels.set(cell.row, cell.label);
 }
-for (const round of rounds) cells[round.cell].rounds.push(round);
 
 // Each cell names the printed number that it is compared with. Algorithms differ in their work, others do the same.
 const printed = new Map();
@@ -269,7 +271,11 @@ const lookOf = (claim) => LOOKS[claim.verdict] ?? ["○", "open"];
 
 const showClaims = (section) => {
     const box = section.querySelector(".claims");
-    box.querySelectorAll(".scroll, .made").forEach((element) => element.remove());
+    for (const forest of box.querySelectorAll(".forest")) {
+        watcher.unobserve(forest);
+        waiting.delete(forest);
+        forest.view?.finalize();
+    }
     const shown = claims.filter((claim) => claim.paper === section.dataset.paper && isShown(claim) && isOfTable(claim));
     const made = machines.flatMap(([machine, words]) => {
         const list = showMachine(shown.filter((claim) => claim.machine === machine));
@@ -277,14 +283,12 @@ const showClaims = (section) => {
     });
     const text = "Ours is a dot with its interval from low to high, the paper's a grey bar; a hollow dot has no interval.";
     if (made.some((element) => element.querySelector(".forest") || element.matches(".forest"))) made.unshift(make("p", { className: "note", textContent: text }));
-    for (const element of made) element.classList.add("made");
-    box.prepend(...made);
+    box.replaceChildren(...made);
 };
 
 // A claim's cases have a forest of their own; claims of one number each share one; those without a number share a line.
 const showMachine = (here) => {
-    const testable = here.filter((claim) => !claim.case && !claim.verdict.startsWith("not testable"));
-    const whole = testable.filter((claim) => claim.here);
+    const whole = here.filter((claim) => !claim.case && claim.here);
     const partsOf = (claim) => here.filter((part) => part.claim === claim.claim && part.case && part.speedup);
     const single = whole.filter((claim) => claim.speedup && !partsOf(claim).length);
     const list = single.length ? [showForest(single, (claim) => tableOf(claim)?.title ?? claim.claim)] : [];
@@ -298,7 +302,7 @@ const showMachine = (here) => {
         drawn.add(numbers);
         list.push(article);
     }
-    const without = testable.filter((claim) => !claim.here);
+    const without = here.filter((claim) => !claim.case && !claim.here);
     for (const why of new Set(without.map((claim) => `${claim.verdict}, ${claim.reason}`))) {
         const says = without.filter((claim) => `${claim.verdict}, ${claim.reason}` === why).map((claim) => claim.says);
         list.push(make("p", { className: "note", textContent: `${why}: ${says.join(" ")}` }));

@@ -4,42 +4,40 @@ The page for browsers needs no other file. All its text is escaped, and it runs 
 """
 
 import hashlib
-import json
 import shutil
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from respeed.analysis.cells import label_row, reference
 from respeed.analysis.claims import say_published, state_claim
-from respeed.analysis.columns import make_frame, rows_of
-from respeed.analysis.rounds import CELL
-from respeed.analysis.tables import TABLES, Cell, ClaimRow
+from respeed.analysis.columns import make_frame
+from respeed.analysis.tables import TABLES, Cell, CellKey, ClaimRow, Round, group_by
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
-from respeed.output.layout import front, section
+from respeed.output.layout import Facts, fronts, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
-from respeed.output.table import escape_markdown, templates, to_html, to_markdown
+from respeed.output.table import escape_markdown, templates
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, measured_time
 
-# The columns of a cell, beside its key, and of a round that the page's script reads.
+# The fields of a cell and of a round that the page's script reads.
 CELL_FIELDS = [
-    "label", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
-    "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason", "command",
+    *CellKey._fields, "label", "work", "flops", "seconds", "seconds_low", "seconds_high", "gflops", "peak_share",
+    "expected_seconds", "unexpected", "published_seconds", "published_row", "status", "reason",
 ]  # fmt: skip
 ROUND_FIELDS = [
-    "cell", "round", "session", "started", "step_seconds", "step_seconds_measured", "blocks", "discarded", "causes",
-    "reason", "record",
+    "round", "session", "started", "step_seconds", "step_seconds_measured", "blocks", "discarded", "causes", "reason",
+    "record",
 ]  # fmt: skip
 # The width of a terminal, up to this: longer lines are hard to read.
 WIDEST = 100
@@ -47,9 +45,8 @@ WIDEST = 100
 
 def make_readme(results: Results) -> str:
     """Return the README of the results: for each paper its findings, claims, figures, and links to its tables."""
-    papers = [(front(results, paper, to_markdown), paper) for paper in results.papers.values()]
     page = templates(escape_markdown).get_template("readme.jinja")
-    return page.render(papers=papers, stamp=results.stamp)
+    return page.render(papers=fronts(results), results=results)
 
 
 def make_review(results: Results) -> str:
@@ -58,27 +55,18 @@ def make_review(results: Results) -> str:
     The page has claims and results, machines and versions, steps with their times, cells that were not measured and
     why, and deviations from the papers' protocols.
     """
-    papers = []
     rounds = results.table("rounds")
-    for paper in results.papers.values():
-        of_paper = rounds[rounds["paper"] == paper.name]
-        durations = {name: say_time(group) for name, group in of_paper.groupby("experiment")}
-        cells = results.rows(Cell, paper=paper.name)
-        untimed = [cell for cell in cells if not cell.seconds]
-        facts = front(results, paper, to_markdown) | {"took": durations, "untimed": untimed}
-        papers.append((facts, paper))
-    return (
-        templates(escape_markdown)
-        .get_template("review.jinja")
-        .render(
-            papers=papers,
-            machines=[to_markdown(lay_out_machine(results, name)) for name in results.machines],
-            stamp=results.stamp,
-            smoke=results.smoke,
-            version=version("respeed"),
-            commits=sorted(rounds["commit"].unique()),
-            took=say_time(rounds),
-        )
+    untimed = [cell for cell in results.rows(Cell) if not cell.seconds]
+    page = templates(escape_markdown).get_template("review.jinja")
+    return page.render(
+        papers=fronts(results),
+        results=results,
+        untimed=group_by(untimed, attrgetter("paper")),
+        machines=[lay_out_machine(results, name) for name in results.machines],
+        version=version("respeed"),
+        commits=sorted(rounds["commit"].unique()),
+        took=say_time(rounds),
+        durations={table: say_time(group) for table, group in rounds.groupby(["paper", "experiment"])},
     )
 
 
@@ -90,9 +78,8 @@ def describe_paper(paper: Paper) -> str:
     for name, claim in paper.claims.items():
         published[name] = say_published(state_claim(claim, paper))
     tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
-    texts = [to_markdown(table) for table in tables if table.lines]
     page = templates(escape_markdown).get_template("paper.jinja")
-    return page.render(paper=paper, reference=reference(paper), published=published, tables=texts)
+    return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
 
 
 def make_page(results: Results) -> str:
@@ -103,20 +90,23 @@ def make_page(results: Results) -> str:
     sections = []
     for paper in results.papers.values():
         for experiment in paper.experiments.values():
-            part = section(results, paper, experiment, to_html)
+            part = section(results, paper, experiment)
             if part["tables"]:
-                sections.append(part | {"table": f"{paper.name}/{experiment.name}"})
+                sections.append(part)
     tables = [lay_out_machines(results)]
     tables += [lay_out_machine(results, name) for name in results.machines]
     tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
-    checksums = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    checksums = []
+    for script in scripts:
+        digest = hashlib.sha256(script.encode()).digest()
+        checksums.append(b64encode(digest).decode())
     page = templates(escape).get_template("page.jinja")
     return page.render(
-        papers=[front(results, paper, to_html) for paper in results.papers.values()],
+        papers=fronts(results),
         sections=sections,
-        others=[(table.title, to_html(table)) for table in tables if table.lines],
-        stamp=results.stamp,
+        others=tables,
+        results=results,
         data=make_data(results),
         scripts=scripts,
         checksums=checksums,
@@ -128,34 +118,33 @@ def read_vega() -> list[str]:
 
     Raises UserError if the installed Snakemake has them no more.
     """
+    scripts = []
     try:
-        folders = [files("snakemake.assets") / "data" / name for name in ("vega", "vega-lite", "vega-embed")]
-        return [
-            f"/*\n{(folder / 'LICENSE').read_text('utf-8')}*/\n{(folder / f'{folder.name}.js').read_text('utf-8')}"
-            for folder in folders
-        ]
+        for name in ("vega", "vega-lite", "vega-embed"):
+            folder = files("snakemake.assets") / "data" / name
+            licence = (folder / "LICENSE").read_text("utf-8")
+            script = (folder / f"{name}.js").read_text("utf-8")
+            scripts.append(f"/*\n{licence}*/\n{script}")
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise UserError(f"{error}: this Snakemake brings no Vega; install the version in requirements.lock") from None
+    return scripts
 
 
-def make_data(results: Results) -> dict[str, Any]:
-    """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables.
-
-    `rounds` names its cell by the place of the cell in `cells`.
-    """
-    cells = results.table("cells").reset_index(drop=True)
-    rounds = results.table("rounds")
-    claims = results.table("claims")
-    counts = rounds.groupby(CELL).size().to_dict()
-    commands = []
-    for cell in rows_of(cells, Cell):
+def make_data(results: Results) -> Facts:
+    """Return what the page's script shows, for JSON: papers, tables with their cases, and parts of tidy tables."""
+    rounds = group_by(results.rows(Round), attrgetter("key"))
+    read_cell = attrgetter(*CELL_FIELDS)
+    read_round = attrgetter(*ROUND_FIELDS)
+    cells = []
+    for cell in results.rows(Cell):
+        of_cell = rounds.get(cell.key, [])
         experiment = results.papers[cell.paper].experiments[cell.experiment]
-        number = counts.get(cell.key) or cell.rounds
-        commands.append(measure_command(cell, experiment, number, smoke=results.smoke))
-    cells["command"] = commands
-    rounds = cells[CELL].assign(cell=cells.index).merge(rounds, on=CELL)
-    tested = results.rows(ClaimRow)
-    claims["experiment"] = [results.papers[claim.paper].claims[claim.claim].experiment for claim in tested]
+        command = measure_command(cell, experiment, len(of_cell) or cell.rounds, smoke=results.smoke)
+        cells.append([*read_cell(cell), command, list(map(read_round, of_cell))])
+    claims = []
+    for claim in results.rows(ClaimRow):
+        experiment_name = results.papers[claim.paper].claims[claim.claim].experiment
+        claims.append(asdict(claim) | {"experiment": experiment_name})
     tables = []
     for paper in results.papers.values():
         tables += [_describe_table(paper, experiment) for experiment in paper.experiments.values()]
@@ -164,13 +153,13 @@ def make_data(results: Results) -> dict[str, Any]:
         "machines": [[name, results.describe(name)] for name in results.machines],
         "papers": [_describe_rows(paper) for paper in results.papers.values()],
         "tables": tables,
-        "cells": _for_json(cells[[*CELL, *CELL_FIELDS]]),
-        "rounds": _for_json(rounds[ROUND_FIELDS]),
-        "claims": _for_json(claims),
+        "cells": {"columns": [*CELL_FIELDS, "command", "rounds"], "data": cells},
+        "rounds": ROUND_FIELDS,
+        "claims": claims,
     }
 
 
-def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
+def _describe_table(paper: Paper, experiment: Experiment) -> Facts:
     """Return a table's title, its cases with their headings, and its algorithms with their labels."""
     return {
         "paper": paper.name,
@@ -181,23 +170,14 @@ def _describe_table(paper: Paper, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _describe_rows(paper: Paper) -> dict[str, Any]:
+def _describe_rows(paper: Paper) -> Facts:
     """Return a paper's name and reference, and its rows: their labels, and their peaks in GFLOP/s by data sheets."""
-    rows = [
-        {
-            "name": row.name,
-            "label": with_package(label_row(paper, row), row.package),
-            "is_cpu": row.is_cpu,
-            "peak_gflops": row.hardware.flops_per_second / 1e9 if row.hardware else None,
-        }
-        for row in paper.rows.values()
-    ]
+    rows = []
+    for row in paper.rows.values():
+        label = with_package(label_row(paper, row), row.package)
+        peak_gflops = row.hardware.flops_per_second / 1e9 if row.hardware else None
+        rows.append({"name": row.name, "label": label, "is_cpu": row.is_cpu, "peak_gflops": peak_gflops})
     return {"name": paper.name, "reference": reference(paper), "rows": rows}
-
-
-def _for_json(frame: pd.DataFrame) -> Any:
-    """Return a frame as `columns` and `data`, the list of its rows; a missing number is None."""
-    return json.loads(frame.to_json(orient="split", index=False, double_precision=15))
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:

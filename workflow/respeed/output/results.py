@@ -20,6 +20,8 @@ from respeed.protocol import SMOKE_STAMP
 # A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
 MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
 
+NAMES: dict[type, str] = {row_type: name for name, row_type in TABLES.items()}
+
 
 @dataclass(frozen=True)
 class Results:
@@ -35,16 +37,19 @@ class Results:
         """Return the warning above all results: a smoke run measures nothing, or controls failed; empty if neither."""
         if self.smoke:
             return SMOKE_STAMP
-        return say_failed(self.rows(Cell), Samples(self.table("rounds")))
+        return say_failed(self.rows(Cell), self.samples)
 
-    def table(self, name: str, **selected: str) -> pd.DataFrame:
-        """Return a tidy table's lines for the machines and papers shown; `selected` has the values of columns."""
+    @cached_property
+    def samples(self) -> Samples:
+        """Return the samples of the rounds that are shown."""
+        return Samples(self.table("rounds"))
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a tidy table's lines for the machines and papers shown."""
         frame = self.frames[name]
         frame = frame[frame["machine"].isin([PAPER, *self.machines])]
         if "paper" in frame:
             frame = frame[frame["paper"].isin(self.papers)]
-        for column, value in selected.items():
-            frame = frame[frame[column] == value]
         return frame
 
     def rows(self, row_type: type[AnyRow], **selected: str) -> list[AnyRow]:
@@ -56,8 +61,7 @@ class Results:
         columns = tuple(selected)
         groups = self._groups.get((row_type, columns))
         if groups is None:
-            name = next(name for name, declared in TABLES.items() if declared is row_type)
-            rows = rows_of(self.table(name), row_type)
+            rows = rows_of(self.table(NAMES[row_type]), row_type)
             groups = group_by(rows, lambda row: tuple(getattr(row, column) for column in columns))
             self._groups[row_type, columns] = groups
         return list(groups.get(tuple(selected.values()), ()))
@@ -75,7 +79,10 @@ class Results:
             match = MADE_NAME.fullmatch(name)
             short[name] = match[1] if match else name
         count = Counter(short.values())
-        return {name: alias if count[alias] == 1 else name for name, alias in short.items()}
+        for name, alias in short.items():
+            if count[alias] > 1:
+                short[name] = name
+        return short
 
     def on(self, machine: str) -> str:
         """Return " on " and a machine's short name; nothing for the paper, or if no other machine is shown."""
@@ -89,7 +96,12 @@ class Results:
         return ": ".join([name or self.aliases[machine], *summary])
 
     def has_figure(self, paper: Paper, experiment: Experiment, machine: str) -> bool:
-        """Return whether a table has a figure of a machine: several of its cases were measured there."""
+        """Return whether a table has a figure of a machine: several of its cases were measured there.
+
+        Algorithms are compared with printed numbers, of which tiny sizes have none.
+        """
+        if self.smoke and experiment.algorithms:
+            return False
         cells = self.rows(Cell, machine=machine, paper=paper.name, experiment=experiment.name)
         measured = {cell.case for cell in cells if cell.seconds}
         return paper.has_figure(experiment) and len(measured) > 1

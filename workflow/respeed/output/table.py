@@ -1,39 +1,38 @@
-"""A table for people, and a writer for each of its formats: CSV, Markdown, LaTeX, HTML and Typst.
+"""A table for people, and its formats: data for Typst, and Markdown, LaTeX and HTML by a template each.
 
 All texts of a table are escaped for the format, since labels come from other people's files.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from html import escape
-from itertools import chain, groupby
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
-from numpy.typing import NDArray
 
-from respeed.analysis.columns import write_csv
+from respeed.analysis.tables import group_by
 from respeed.text import Value, printable
 
 # More cases than this are hard to read side by side.
 AT_MOST = 4
 # A table that is turned has short labels, and so more columns.
 MOST_TURNED = 8
-# Lines of a table that fit a page of LaTeX, with its caption and notes.
-MOST_LINES = 40
+# Lines of a table that fit a page of LaTeX, with its caption, headings and notes.
+MOST_LINES = 36
 # For T1 fonts, in which all other special characters of ASCII print as they are.
-_ESCAPES = {
+_ESCAPES = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "$": r"\$", "#": r"\#", "&": r"\&", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     # After the end of a row, these would be an option of it.
     "[": "{[}", "*": "{*}",
-}  # fmt: skip
+})  # fmt: skip
 # Characters with a meaning in Markdown, in a cell or in a paragraph.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#]|(?<=:)(?=//)|(?<=www)(?=\.)")
 
@@ -45,7 +44,7 @@ class Line:
     Attributes
     ----------
     group, label : the heading that the line shares with its neighbours, and its own name
-    values : a value for each column, by its heading; a field without a value is empty
+    values : the values by the keys of their columns; a field without a value is empty
     look : ours, theirs, or in a table of claims, claim or case
     is_ratio : whether the numbers are speedups
     """
@@ -56,11 +55,6 @@ class Line:
     look: str = "ours"
     is_ratio: bool = False
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether no field has a text."""
-        return not any(value.text for value in self.values.values())
-
 
 @dataclass(frozen=True)
 class Table:
@@ -69,8 +63,9 @@ class Table:
     Attributes
     ----------
     title, caption : the title, and an explanation of the numbers
-    columns, lines : the headings of the columns, and the lines
-    notes : sentences below the table; a note on single fields has the same mark as these fields
+    columns : the heading of each column, by its key
+    lines : the lines; a field without a number has the reason, which becomes a note under a mark
+    notes : sentences below the table
     head : the heading of the column of labels
     label : the table's label in LaTeX
     has_cases : whether each column is a case; cases may be many, whereas other columns are few, and may contain words
@@ -78,27 +73,32 @@ class Table:
 
     title: str
     caption: str
-    columns: Sequence[str]
+    columns: Mapping[str, str]
     lines: Sequence[Line]
-    notes: Sequence[Value] = ()
+    notes: Sequence[str] = ()
     head: str = ""
     label: str = ""
     has_cases: bool = False
 
     @property
+    def values(self) -> list[Value]:
+        """Return all values of the table."""
+        return list(chain.from_iterable(line.values.values() for line in self.lines))
+
+    @property
     def is_numeric(self) -> bool:
         """Return whether all fields of the table are numbers."""
-        values = chain.from_iterable(line.values.values() for line in self.lines)
-        return all(value.kind == "number" for value in values)
+        return all(value.kind == "number" for value in self.values)
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Return the mark of each reason for a missing number."""
+        reasons = dict.fromkeys(value.reason for value in self.values if value.reason)
+        return {reason: str(number) for number, reason in enumerate(reasons, start=1)}
 
     def fields(self, line: Line) -> list[Value]:
         """Return the values of a line in the order of the columns."""
         return [line.values.get(column, Value()) for column in self.columns]
-
-    @property
-    def groups(self) -> list[tuple[str, list[Line]]]:
-        """Return each heading with the lines below it."""
-        return [(heading, list(lines)) for heading, lines in groupby(self.lines, attrgetter("group"))]
 
     @property
     def parts(self) -> list["Table"]:
@@ -110,22 +110,25 @@ class Table:
         if not self.has_cases or len(self.columns) <= AT_MOST:
             return [self]
         parts = []
-        for _, lines in self.groups:
+        for lines in group_by(self.lines, attrgetter("group")).values():
             count = -(-len(lines) // MOST_TURNED)
-            parts += [self._turn(lines, numbers) for numbers in np.array_split(range(len(lines)), count)]
+            for part in np.array_split(np.array(lines), count):
+                parts.append(self._turn(part.tolist()))
         return parts
 
-    def _turn(self, lines: list[Line], numbers: NDArray[np.int64]) -> "Table":
-        """Return the lines of these numbers, of one group, transposed."""
-        chosen = {lines[number].label: lines[number].values for number in numbers}
+    def _turn(self, lines: Sequence[Line]) -> "Table":
+        """Return the lines, of one group, transposed. A case without a field in any of them gets no line."""
+        numbered = {str(number): line for number, line in enumerate(lines)}
         turned = []
-        for case in self.columns:
-            values = {label: values.get(case, Value()) for label, values in chosen.items()}
-            line = replace(lines[0], label=case, values=values)
-            # A case without a field in any of the columns gets no line.
-            if not line.is_empty:
-                turned.append(line)
-        return replace(self, columns=list(chosen), lines=turned)
+        for case, heading in self.columns.items():
+            values = {}
+            for number, line in numbered.items():
+                if case in line.values:
+                    values[number] = line.values[case]
+            if values:
+                turned.append(replace(lines[0], label=heading, values=values))
+        labels = {number: line.label for number, line in numbered.items()}
+        return replace(self, columns=labels, lines=turned)
 
 
 def capitalized(text: str) -> str:
@@ -133,58 +136,9 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def to_csv(table: Table, path: Path) -> None:
-    """Write the table as CSV.
-
-    A field is a number with its interval, or if there is no number, the note with the reason.
-    """
-    reasons = {note.mark: note.text for note in table.notes if note.mark}
-    rows = []
-    for line in table.lines:
-        fields = []
-        for value in table.fields(line):
-            number = f"{value.text} {value.interval}".strip()
-            fields.append(reasons.get(value.mark) or number)
-        rows.append([line.group, line.label, *fields])
-    write_csv(pd.DataFrame(rows, columns=["group", "label", *table.columns]), path, mark="\ufeff")
-
-
 def to_markdown(table: Table, stamp: str = "") -> str:
     """Return the table as GitHub's Markdown, with its notes below and a `stamp` above."""
-    texts = []
-    if stamp:
-        texts.append(f"**{escape_markdown(stamp)}**")
-    title = f"**{escape_markdown(table.title)}**"
-    texts.append(f"{title}: {escape_markdown(table.caption)}" if table.caption else title)
-    texts += [_pipes(part) for part in table.parts if part.lines]
-    texts += [f"{_markdown_mark(note.mark)} {escape_markdown(note.text)}".strip() for note in table.notes]
-    return "\n\n".join(texts) + "\n"
-
-
-def _pipes(part: Table) -> str:
-    width = len(part.columns)
-    names = [escape_markdown(name) for name in (part.head, *part.columns)]
-    rows = [names, [":---", *["---:" if part.is_numeric else ":---"] * width]]
-    for heading, lines in part.groups:
-        if heading:
-            rows.append([f"**{escape_markdown(heading)}**", *[""] * width])
-        for line in lines:
-            fields = map(_markdown_value, part.fields(line))
-            rows.append([escape_markdown(line.label), *fields])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _markdown_value(value: Value) -> str:
-    text = escape_markdown(value.text)
-    if value.kind == "verdict":
-        text = f"**{text}**"
-    if value.interval:
-        text += f" <sub>{escape_markdown(value.interval)}</sub>"
-    return text + _markdown_mark(value.mark)
-
-
-def _markdown_mark(mark: str) -> str:
-    return f"<sup>{mark}</sup>" if mark else ""
+    return templates(escape_markdown).get_template("markdown.jinja").render(table=table, stamp=stamp)
 
 
 def escape_markdown(text: str) -> str:
@@ -192,7 +146,8 @@ def escape_markdown(text: str) -> str:
 
     A dollar sign gets a <span>, since GitHub reads it as mathematics even after a backslash.
     """
-    return _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text)).replace("$", "<span>$</span>")
+    escaped = _SPECIAL.sub(r"\\\g<0>", printable(text))
+    return escaped.replace("$", "<span>$</span>")
 
 
 def to_latex(table: Table, stamp: str = "") -> str:
@@ -200,78 +155,41 @@ def to_latex(table: Table, stamp: str = "") -> str:
 
     The notes are in the last float.
     """
-    title = escape_latex(table.title)
-    caption = f"{title}: {escape_latex(table.caption)}"
-    if stamp:
-        caption = rf"\textbf{{{escape_latex(stamp)}}} {caption}"
-    caption = rf"\caption{{{caption}}}\label{{{table.label}}}"
     floats = []
     for part in table.parts:
-        rows = list(_latex_rows(part))
-        for first in range(0, len(rows), MOST_LINES):
-            floats.append(_latex_float(part, caption, rows[first : first + MOST_LINES]))
-            caption = rf"\caption{{{title} (continued)}}"
-    notes = " ".join(f"{_latex_mark(note.mark)}{escape_latex(note.text)}" for note in table.notes)
-    end = f"\\noindent {notes}\\par\n"
-    if floats:
-        end = f"\\par\\smallskip\\noindent {notes}\n\\end{{table*}}\n"
-    body = "\\end{table*}\n\\addtocounter{table}{-1}\n".join(floats)
-    return f"% Needs \\usepackage[T1]{{fontenc}} and \\usepackage{{array,booktabs}}.\n{body}{end}"
-
-
-def _latex_float(part: Table, caption: str, rows: list[str]) -> str:
-    """Return a float without its end; `rows` are some of the part's."""
-    width = len(part.columns)
-    names = " & ".join(map(escape_latex, (part.head, *part.columns)))
-    field = rf">{{\raggedleft\arraybackslash}}p{{{0.7 / width:.3f}\linewidth}}"
-    columns = rf"@{{}}>{{\raggedright\arraybackslash}}p{{0.2\linewidth}}*{{{width}}}{{{field}}}@{{}}"
-    begin = f"\\begin{{table*}}[tp]\n{caption}\n\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}"
-    body = "".join(rows)
-    return (
-        f"{begin}\n\\begin{{tabular}}{{{columns}}}\n"
-        f"\\toprule\n{names} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
-    )
-
-
-def _latex_rows(part: Table) -> Iterator[str]:
-    """Yield each heading and each line, with its end."""
-    for heading, lines in part.groups:
-        if heading:
-            yield rf"\rlap{{\itshape {escape_latex(heading)}}}{' & ' * len(part.columns)} \\" + "\n"
-        for line in lines:
-            fields = [escape_latex(line.label), *map(_latex_value, part.fields(line))]
-            yield rf"{' & '.join(fields)} \\" + "\n"
-
-
-def _latex_value(value: Value) -> str:
-    interval = rf" {{\scriptsize {escape_latex(value.interval)}}}" if value.interval else ""
-    return f"{escape_latex(value.text)}{interval}{_latex_mark(value.mark)}"
-
-
-def _latex_mark(mark: str) -> str:
-    return rf"\textsuperscript{{{mark}}}" if mark else ""
+        for first in range(0, len(part.lines), MOST_LINES):
+            lines = part.lines[first : first + MOST_LINES]
+            floats.append(replace(part, lines=lines))
+    # Braces belong to LaTeX.
+    syntax = templates(escape_latex).overlay(variable_start_string="<<", variable_end_string=">>")
+    return syntax.get_template("latex.jinja").render(table=table, floats=floats, stamp=stamp)
 
 
 def escape_latex(text: str) -> str:
     """Escape a text so that LaTeX prints it unchanged. A letter that Western fonts lack becomes a question mark."""
     western = printable(text).encode("cp1252", "replace").decode("cp1252")
-    return "".join(_ESCAPES.get(letter, letter) for letter in western)
+    return western.translate(_ESCAPES)
 
 
 def to_html(table: Table) -> str:
     """Return the table with its notes as a part of a page."""
-    return templates(escape).get_template("table.jinja").render(table=table)
+    return templates(escape).get_template("html.jinja").render(table=table)
 
 
 def to_typst(table: Table) -> dict[str, Any]:
     """Return the table as data for the report's templates, where no text of it is read as markup."""
-    parts = list(map(asdict, table.parts))
-    return asdict(table) | {"is_numeric": table.is_numeric, "parts": parts}
+    parts = []
+    for part in table.parts:
+        lines = list(map(asdict, part.lines))
+        parts.append({"columns": part.columns, "lines": lines})
+    facts = {name: getattr(table, name) for name in ("title", "caption", "notes", "head", "is_numeric", "marks")}
+    return facts | {"parts": parts}
 
 
+@cache
 def templates(escaping: Callable[[str], str]) -> Environment:
     """Return the Jinja templates of this folder; `escaping` escapes all values that are not marked safe."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         finalize=lambda value: value if hasattr(value, "__html__") else do_mark_safe(escaping(str(value))),
@@ -279,3 +197,5 @@ def templates(escaping: Callable[[str], str]) -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters |= {"markdown": to_markdown, "html": to_html}
+    return environment

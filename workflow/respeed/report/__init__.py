@@ -11,6 +11,7 @@ import typst
 
 from respeed.errors import UserError
 from respeed.output import load_results
+from respeed.output.table import to_typst
 from respeed.paths import ROOT, replacing, write_json
 from respeed.report.context import make_context
 from respeed.shown import Asked
@@ -23,8 +24,6 @@ FORM: dict[str, Any] = {"format": "pdf", "ignore_system_fonts": True, "pdf_stand
 NO_DAY = int(datetime.datetime(2009, 6, 14, tzinfo=datetime.UTC).timestamp())
 # More different letters than this are not tried one by one.
 MOST_TRIED = 100
-# Printed in place of a letter that no face has, as in the LaTeX tables.
-UNKNOWN = "?"
 PROBE = '#set document(title: "letters")\n#for one in json(bytes(sys.inputs.letters)) [#one ]\n'
 
 
@@ -55,16 +54,15 @@ def with_letters_only(facts: Any) -> Any:
     PDF/UA allows only letters that a face has. If there are more than MOST_TRIED different letters beyond ASCII, all
     letters beyond ASCII are replaced.
     """
-    text = json.dumps(facts, ensure_ascii=False)
+    text = json.dumps(facts, ensure_ascii=False, default=to_typst)
     doubtful = sorted({letter for letter in text if not letter.isascii()})
-    # As a rule, the faces have all letters.
-    if _are_shown(doubtful):
-        doubtful = []
-    elif len(doubtful) <= MOST_TRIED:
+    if _are_shown(doubtful):  # as a rule
+        return json.loads(text)
+    if len(doubtful) <= MOST_TRIED:
         doubtful = [letter for letter in doubtful if not _are_shown([letter])]
-    if doubtful:
-        print(visible(f"respeed: {UNKNOWN} in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
-    return json.loads(text.translate(dict.fromkeys(map(ord, doubtful), UNKNOWN)))
+    print(visible(f"respeed: ? in the report stands for each of {' '.join(doubtful)}"), file=sys.stderr)
+    unknown = dict.fromkeys(map(ord, doubtful), "?")
+    return json.loads(text.translate(unknown))
 
 
 def _are_shown(letters: list[str]) -> bool:

@@ -1,60 +1,46 @@
-"""The contents of the report as one plain structure of formatted texts, for the templates in report/."""
+"""The contents of the report as one plain structure of formatted texts and tables, for the templates in report/."""
 
-from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
-from respeed.output.layout import front, section
+from respeed.output.layout import Facts, front, section
 from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
 from respeed.output.results import Results
-from respeed.output.table import to_typst
 from respeed.paths import results_folder
-from respeed.text import join_words
 
 
-def make_context(results: Results) -> dict[str, Any]:
+def make_context(results: Results) -> Facts:
     """Return the contents of the report's facts file, ready for JSON."""
-    days = sorted(results.table("rounds")["started"].str[:10])
-    machines = lay_out_machines(results)
-    papers = []
-    elsewhere = []
-    for paper in results.papers.values():
-        tables = _tables(results, paper)
-        papers.append(_paper(results, paper, tables))
-        elsewhere += [table.title for table in paper.experiments.values() if table not in tables]
+    started = results.table("rounds")["started"]
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
-        "date": [int(part) for part in days[-1].split("-")] if days else None,
-        "papers": papers,
+        "date": max(started, default="")[:10],
+        "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
-        "elsewhere": join_words(elsewhere),
-        "machines": to_typst(machines) if machines.lines else "",
-        "facts": [to_typst(lay_out_machine(results, name)) for name in results.machines],
+        "machines": lay_out_machines(results),
+        "facts": [lay_out_machine(results, name) for name in results.machines],
     }
 
 
 def _tables(results: Results, paper: Paper) -> list[Experiment]:
     """Return the tables that the paper speaks of; if none of these was measured, those that were as well."""
-    tables = paper.experiments.values()
-    discussed = {table.name for table in tables if paper.speaks_of(table.name)}
+    discussed = {name for name in paper.experiments if paper.speaks_of(name)}
     cells = results.rows(Cell, paper=paper.name)
     measured = {cell.experiment for cell in cells if cell.seconds}
     if paper.rows and not discussed & measured:
         discussed |= measured
-    return [table for table in tables if table.name in discussed]
+    return [table for name, table in paper.experiments.items() if name in discussed]
 
 
-def _paper(results: Results, paper: Paper, tables: Sequence[Experiment]) -> dict[str, Any]:
-    """Return a paper's first page, a section for each of the tables, and its protocol."""
-    sections = [section(results, paper, table, to_typst) for table in tables]
-    protocol = lay_out_protocol(paper, only_doubtful=True)
+def _paper(results: Results, paper: Paper) -> Facts:
+    """Return a paper's first page, a section for each of its tables, and its protocol."""
+    sections = [section(results, paper, table) for table in _tables(results, paper)]
     authors = ", ".join(author.strip("{}") for author in paper.authors)
-    return front(results, paper, to_typst) | {
+    return front(results, paper) | {
         "is_published": bool(paper.rows),
         "source": f"{authors}. {paper.venue} {paper.year}.",
         "sections": [part for part in sections if part["tables"] or paper.rows],
-        "protocol": to_typst(protocol) if protocol.lines else "",
+        "protocol": lay_out_protocol(paper, only_doubtful=True),
     }
