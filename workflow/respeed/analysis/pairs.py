@@ -52,7 +52,7 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
         return fast[0], fast[0]
     slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
     if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
-        precisions = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        precisions = _precisions(paper, (claim.row, *claim.over)) - {FULL_PRECISION}
         raise Untimed(f"no row in {' or '.join(sorted(precisions))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
         if not row.is_cpu or row.package == base.package:
@@ -65,36 +65,44 @@ def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Cell, 
 
     The label of a row names the algorithm.
     """
-    bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
-    pairs = [(row, bases[row.profile, row.label]) for row in fast if (row.profile, row.label) in bases]
-    if not pairs:
-        raise Untimed(f"{over_case} does not run on the same row")
+    in_case = [cell for cell in cells if cell.case == over_case]
+    pairs = [pair for pair in itertools.product(fast, in_case) if pair[0].label == pair[1].label]
     for row, base in pairs:
         if base.seconds:
             return row, base
-    untimed = pairs[0][1]
-    raise Untimed(f"{over_case}: {untimed.reason}", is_due(untimed))
+    for _, base in pairs:
+        raise Untimed(f"{over_case}: {base.reason}", is_due(base))
+    raise Untimed(f"{over_case} does not run on the same row")
+
+
+def _precisions(paper: Paper, names: Collection[str]) -> set[str]:
+    """Return the precisions of published rows; fp32 if one is not known."""
+    return {paper.rows[name].precision or FULL_PRECISION for name in names}
 
 
 def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Cell]:
     """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
-    answering = [cell for cell in cells if is_beside(paper, cell, names)]
-    precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
-    alike = [cell for cell in answering if cell.precision in precisions]
-    full = [cell for cell in answering if cell.precision == FULL_PRECISION]
-    timed = [cell for cell in alike if cell.seconds] or [cell for cell in full if cell.seconds]
+    compared = [cell for cell in cells if is_beside(paper, cell, names)]
+    alike = [cell for cell in compared if cell.precision in _precisions(paper, names)]
+    full = [cell for cell in compared if cell.precision == FULL_PRECISION]
+    untimed = full or alike
+    if not untimed:
+        raise Untimed(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
+    timed = _timed(alike) or _timed(full)
     if not timed:
-        untimed = full or alike
-        if not untimed:
-            raise Untimed(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
         absent = next(filter(is_due, untimed), untimed[-1])
         raise Untimed(absent.reason, is_due(absent))
     fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:
-        counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
-        text = f"no row of {threads} threads was measured, only of {counts}"
+        counts = sorted({cell.threads or 0 for cell in timed})
+        text = f"no row of {threads} threads was measured, only of {' and '.join(map(str, counts))}"
         raise Untimed(f"{text}; add a hardware profile with threads: {threads}")
-    return sorted(fitting, key=attrgetter("seconds"))
+    return fitting
+
+
+def _timed(cells: Cells) -> list[Cell]:
+    """Return the cells that have a time, fastest first."""
+    return sorted((cell for cell in cells if cell.seconds), key=attrgetter("seconds"))
 
 
 def is_due(cell: Cell) -> bool:
@@ -130,20 +138,20 @@ def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
 
     A base is not fair if it is weak, if it ran on fewer cores than its row has, or if another CPU row in its case, of
     the `cells` of its table, is `RIVAL` times as fast in the same precision. The base of a CPU row is compared only
-    with rows of its architecture.
+    with rows of its architecture. A row that is its own base, as in a claim about memory, is fair.
     """
+    if row is base:
+        return ""
     reasons = []
     if times_least(base) > WEAK:
         reasons.append(say_least(base))
     if base.threads and base.threads_ran and base.threads_ran < base.threads:
         reasons.append(f"{base.label} ran on {base.threads_ran} of {base.threads} cores")
-    may_be_base = [
-        cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision
-    ]
+    rivals = [cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision]
     if row.is_cpu:
-        may_be_base = [cell for cell in may_be_base if cell.architecture == base.architecture]
-    fastest = min((cell for cell in may_be_base if cell.seconds), key=attrgetter("seconds"), default=base)
-    over_fastest = base.time.value / fastest.time.value
-    if base.is_cpu and over_fastest > RIVAL:
-        reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
-    return "; ".join(reasons) if row is not base else ""
+        rivals = [cell for cell in rivals if cell.architecture == base.architecture]
+    for fastest in _timed(rivals)[:1]:
+        over_fastest = base.time.value / fastest.time.value
+        if base.is_cpu and over_fastest > RIVAL:
+            reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
+    return "; ".join(reasons)
