@@ -19,7 +19,7 @@ waits for launches at the smallest size. No claim is reproduced, and no number l
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 from operator import attrgetter
@@ -50,7 +50,7 @@ from respeed.analysis.rounds import every_case
 from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
 from respeed.analysis.tables import Cell, CellKey, ClaimRow, group_by
 from respeed.model import Claim, Paper, Papers
-from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
+from respeed.text import NO_INTERVAL, format_share, format_span, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
 WEAKLY = "weakly reproduced"
@@ -78,7 +78,7 @@ class ClaimCase:
 
     Attributes
     ----------
-    case, column, heading : the case, its printed column, and its name for people
+    case, column, heading, table : the case, its printed column, and the names of both it and its table for people
     published : the number that the claim names, or the bound that ratios must exceed
     text, rounding : of a number, its text and its relative error; a bound has no text
     ideal : the ratio that a claim about a limit is compared with
@@ -92,6 +92,7 @@ class ClaimCase:
     case: str
     column: str = ""
     heading: str = ""
+    table: str = ""
     published: float = 1.0
     text: str = ""
     rounding: float = 0.0
@@ -334,8 +335,7 @@ def judge_limited(measured: Cases) -> Verdict:
     if verdict.kind != REPRODUCED:
         return verdict
     shares = [case.ratio.times(1 / case.ideal) for case in measured]
-    texts = [format_whole_share(value) for value in sorted(share.value for share in shares)]
-    reached = f"efficiency {_range(texts)}"
+    reached = f"efficiency {_range([share.value for share in shares], format_whole_share)}"
     if any(share.is_below(NEAR_IDEAL) for share in shares):
         return Verdict(REPRODUCED, reached)
     if all(share.is_above(NEAR_IDEAL) for share in shares):
@@ -452,39 +452,44 @@ def _say_ours(claim: Claim, measured: Cases) -> str:
     if not measured:
         return ""
     write = format_whole_share if claim.test == "memory" else format_speedup
-    numbers = sorted(case.ratio.value for case in measured)
-    texts = [_range([write(number) for number in numbers]), NO_INTERVAL]
+    texts = [_range([case.ratio.value for case in measured], write), NO_INTERVAL]
     low, high = _span(measured)
     if low and high:
         texts[1] = f"({write(low)} to {write(high)})"
-    for row, base in _pairs(measured):
-        across = across_precisions(row.precision, [base.precision])
-        mark = f"({across})"
-        if across and mark not in texts:
-            texts.append(mark)
+    marks = [across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured)]
+    texts += [f"({mark})" for mark in dict.fromkeys(marks) if mark]
     return " ".join(texts)
+
+
+def _range(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """Return the lowest and the highest value as text, or one of them if both read the same."""
+    texts = [write(min(values)), write(max(values))]
+    return " to ".join(dict.fromkeys(texts))
 
 
 def say_published(cases: Iterable[ClaimCase]) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
-    texts = {format_speedup(case.published): case.text for case in sorted(cases, key=attrgetter("published"))}
-    return _range(list(texts.values()))
-
-
-def _range(texts: list[str]) -> str:
-    """Return the first and the last text, or one of them if both are equal."""
-    return " to ".join(dict.fromkeys(texts[:1] + texts[-1:]))
+    ordered = sorted(cases, key=attrgetter("published"))
+    texts = {format_speedup(case.published): case.text for case in ordered[:1] + ordered[-1:]}
+    return " to ".join(texts.values())
 
 
 def state_claim(claim: Claim, paper: Paper) -> list[ClaimCase]:
-    """Return the cases that a claim is about, as the paper states them.
+    """Return the cases that a claim is about, as the paper states them; a mean is one case.
 
     For a claim that names numbers (each, growth), these are only cases with a printed number; for a claim about memory,
-    the last case. A mean is one case, the mean over all cases of its claims.
+    the last case.
     """
-    if claim.of:
-        parts = [state_claim(paper.claims[name], paper) for name in claim.of]
-        return [_state_mean(claim, list(chain.from_iterable(parts)))]
+    cases = list(chain.from_iterable(_state(part, paper) for part in _parts(claim, paper)))
+    return [_average(claim, cases)] if claim.of else cases
+
+
+def _parts(claim: Claim, paper: Paper) -> list[Claim]:
+    """Return the claims of which a claim is the mean, or else the claim itself."""
+    return [paper.claims[name] for name in claim.of] or [claim]
+
+
+def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
     words = experiment.column_words()
@@ -492,14 +497,13 @@ def state_claim(claim: Claim, paper: Paper) -> list[ClaimCase]:
     if claim.test not in ("each", "faster"):  # a total is not a problem size
         left_out.add(experiment.total_case)
     names = [name for name in words if name in (claim.cases or words) and name not in left_out]
-    if claim.test == "memory":
-        names = names[-1:]
-    cases = [ClaimCase(name, experiment.columns.get(name, name), words[name]) for name in names]
+    columns = experiment.columns
+    cases = [ClaimCase(name, columns.get(name, name), words[name], experiment.title) for name in names]
     if claim.test in ("each", "growth"):
         numbers = [_state_number(claim, paper, case) for case in cases]
         return [case for case in numbers if case.text]
     if claim.test == "memory":
-        return [replace(case, published=NEAR_COPY) for case in cases]
+        return [replace(case, published=NEAR_COPY) for case in cases[-1:]]
     if claim.test == "limited":
         sizes = {case.name: case.parameters[claim.by] for case in experiment.cases}
         return [replace(case, ideal=sizes[case.case] / sizes[claim.over_case]) for case in cases]
@@ -518,24 +522,34 @@ def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
     return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*place))
 
 
-def _state_mean(claim: Claim, parts: Cases) -> ClaimCase:
-    """Return the mean of printed numbers as one case."""
+def _average(claim: Claim, parts: Cases) -> ClaimCase:
+    """Return the mean of cases as one case; if one of them has no time here, we have no mean."""
     numbers = [Estimate(case.published) for case in parts]
     upper_ends = [Estimate(case.published * (1 + case.rounding)) for case in parts]
     published = estimate_mean(numbers, claim.mean).value
     largest = estimate_mean(upper_ends, claim.mean).value
     text = format_speedup(published)
-    return ClaimCase(f"{claim.mean} mean", published=published, text=text, rounding=largest / published - 1)
+    mean = ClaimCase(f"{claim.mean} mean", published=published, text=text, rounding=largest / published - 1)
+    absent = {case.table: case.untimed for case in parts if case.untimed}
+    if absent:
+        reasons = {table: untimed.reason for table, untimed in absent.items()}
+        is_due = all(untimed.is_due for untimed in absent.values())
+        return replace(mean, untimed=Untimed(_by_reason(reasons, len(claim.of)), is_due))
+    ratio = estimate_mean([case.ratio for case in parts], claim.mean)
+    rounds = min(case.rounds for case in parts)
+    pairs = tuple(_pairs(parts))
+    return replace(mean, ratio=ratio, rounds=rounds, pairs=pairs, unfair=_largest_unfair(parts))
 
 
 def compare_claim(claim: Claim, paper: Paper, tables: Tables, samples: Samples) -> Cases:
     """Compare every case of the claim on one machine, given the machine's cells by paper and table."""
-    cases = state_claim(claim, paper)
-    if claim.of:
-        return [_compare_mean(claim, paper, mean, tables, samples) for mean in cases]
-    cells = tables.get((paper.name, claim.experiment), ())
-    level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
-    return [_compare_case(claim, paper, case, cells, samples, level) for case in cases]
+    compared: list[ClaimCase] = []
+    for part in _parts(claim, paper):
+        cases = _state(part, paper)
+        cells = tables.get((paper.name, part.experiment), ())
+        level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
+        compared += [_compare_case(part, paper, case, cells, samples, level) for case in cases]
+    return [_average(claim, compared)] if claim.of else compared
 
 
 def _compare_case(
@@ -551,29 +565,6 @@ def _compare_case(
         ratio = ratio.times(times_the_work(base, row))
     rounds = min(row.rounds, base.rounds)
     return replace(case, ratio=ratio, rounds=rounds, pairs=((row, base),), unfair=why_unfair(row, base, cells))
-
-
-def _compare_mean(claim: Claim, paper: Paper, mean: ClaimCase, tables: Tables, samples: Samples) -> ClaimCase:
-    """Return the mean over all cases of several claims, or the tables that lack a case.
-
-    The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
-    """
-    absent: dict[str, Untimed] = {}
-    measured: list[ClaimCase] = []
-    for name in claim.of:
-        part = paper.claims[name]
-        for case in compare_claim(part, paper, tables, samples):
-            measured.append(case)
-            if case.untimed:
-                absent[paper.experiments[part.experiment].title] = case.untimed
-    if absent:
-        reasons = {title: untimed.reason for title, untimed in absent.items()}
-        is_due = all(untimed.is_due for untimed in absent.values())
-        return replace(mean, untimed=Untimed(_by_reason(reasons, len(claim.of)), is_due))
-    ratio = estimate_mean([case.ratio for case in measured], claim.mean)
-    rounds = min(case.rounds for case in measured)
-    pairs = tuple(_pairs(measured))
-    return replace(mean, ratio=ratio, rounds=rounds, pairs=pairs, unfair=_largest_unfair(measured))
 
 
 def say_precision(paper: Paper, cells: Iterable[Cell]) -> str:
@@ -595,7 +586,4 @@ def say_precision(paper: Paper, cells: Iterable[Cell]) -> str:
     without = sum(cell.seconds_low is None for cell in ran.values())
     if without:
         text += f", {without} have no interval"
-    fewest = min(rounds)
-    most = max(rounds)
-    span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
-    return f"{text}; {span} each."
+    return f"{text}; {format_span(rounds, 1)} rounds each."
