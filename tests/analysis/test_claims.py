@@ -94,7 +94,7 @@ def like_the_paper(*factors: float) -> Records:
          {"verdict": "reproduced", "base_profile": "torch-1", "published": "1.13x to 1.85x"}),
         (SECOND_CORE, rows(([1.0] * 4, ONE), ([0.25] * 4, BOTH | {"threads": 4})),
          {"verdict": "not testable here",
-          "reason": "no row of 2 threads was measured, only of 4; add a hardware profile with threads: 2"}),
+          "reason": "no row of 2 threads was measured; add a hardware profile with threads: 2"}),
         (SECOND_CORE, rows(CPU), {"verdict": "not settled", "reason": "not measured yet"}),
     ],
 )  # fmt: skip

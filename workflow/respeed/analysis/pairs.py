@@ -13,7 +13,7 @@ from operator import attrgetter
 from respeed.analysis.cells import is_beside
 from respeed.analysis.estimates import FULL_PRECISION, RIVAL, Estimate
 from respeed.analysis.tables import Cell
-from respeed.model import Claim, Paper
+from respeed.model import Claim, Names, Paper
 from respeed.text import format_number, format_speedup
 
 # A cell above this many times its bound is weak: its speedup says more of the program than of the hardware.
@@ -42,37 +42,23 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
     published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
     so that the claim is about cores and not about libraries.
     """
-    in_case = [cell for cell in cells if cell.case == case]
-    if not in_case:
+    if case not in {cell.case for cell in cells}:
         raise Untimed(NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, in_case)
-    if claim.over_case:
-        return _choose_over_case(claim.over_case, fast, cells)
+    fast = _candidates(claim, paper, (claim.row,), claim.threads, case, cells)
+    may_be_base = cells
     if not claim.over:
-        return fast[0], fast[0]
-    slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
-    if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
-        precisions = _precisions(paper, (claim.row, *claim.over)) - {FULL_PRECISION}
+        labels = {cell.label for cell in fast}  # a label names the algorithm, too
+        may_be_base = [cell for cell in cells if cell.label in labels]
+    over = claim.over or (claim.row,)
+    slow = _candidates(claim, paper, over, 1 if claim.threads else None, claim.over_case or case, may_be_base)
+    if claim.over and fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
+        precisions = _precisions(paper, (claim.row, *over)) - {FULL_PRECISION}
         raise Untimed(f"no row in {' or '.join(sorted(precisions))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
-        if not row.is_cpu or row.package == base.package:
+        is_fair = not row.is_cpu or row.package == base.package
+        if is_fair if claim.over else row.label == base.label:
             return row, base
-    raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
-
-
-def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Cell, Cell]:
-    """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
-
-    The label of a row names the algorithm.
-    """
-    in_case = [cell for cell in cells if cell.case == over_case]
-    pairs = [pair for pair in itertools.product(fast, in_case) if pair[0].label == pair[1].label]
-    for row, base in pairs:
-        if base.seconds:
-            return row, base
-    for _, base in pairs:
-        raise Untimed(f"{over_case}: {base.reason}", is_due(base))
-    raise Untimed(f"{over_case} does not run on the same row")
+    raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(over)}")
 
 
 def _precisions(paper: Paper, names: Collection[str]) -> set[str]:
@@ -80,9 +66,9 @@ def _precisions(paper: Paper, names: Collection[str]) -> set[str]:
     return {paper.rows[name].precision or FULL_PRECISION for name in names}
 
 
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Cell]:
-    """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
-    compared = [cell for cell in cells if is_beside(paper, cell, names)]
+def _candidates(claim: Claim, paper: Paper, names: Names, threads: int | None, case: str, cells: Cells) -> list[Cell]:
+    """Return the timed cells of a case, on `threads` if given, compared with published rows `names`, fastest first."""
+    compared = [cell for cell in cells if cell.case == case and is_beside(paper, cell, names)]
     alike = [cell for cell in compared if cell.precision in _precisions(paper, names)]
     full = [cell for cell in compared if cell.precision == FULL_PRECISION]
     untimed = full or alike
@@ -91,12 +77,11 @@ def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells
     timed = _timed(alike) or _timed(full)
     if not timed:
         absent = next(filter(is_due, untimed), untimed[-1])
-        raise Untimed(absent.reason, is_due(absent))
+        reason = f"{case}: {absent.reason}" if case == claim.over_case else absent.reason
+        raise Untimed(reason, is_due(absent))
     fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:
-        counts = sorted({cell.threads or 0 for cell in timed})
-        text = f"no row of {threads} threads was measured, only of {' and '.join(map(str, counts))}"
-        raise Untimed(f"{text}; add a hardware profile with threads: {threads}")
+        raise Untimed(f"no row of {threads} threads was measured; add a hardware profile with threads: {threads}")
     return fitting
 
 
