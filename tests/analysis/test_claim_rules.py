@@ -22,7 +22,6 @@ from respeed.analysis.claims import (
     say_doubt,
 )
 from respeed.analysis.estimates import Estimate
-from respeed.analysis.pairs import Untimed
 from respeed.model import Printed
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -49,8 +48,8 @@ def judge(test: str, answers: Sequence[ClaimCase]) -> tuple[str, str]:
     return verdict.kind, verdict.reason
 
 
-ABSENT = [ClaimCase("z", "z", untimed=Untimed("no CUDA device"))]
-DISTURBED = [ClaimCase("z", "z", untimed=Untimed("no clean block", is_due=True))]
+ABSENT = [ClaimCase("z", "z", untimed="no CUDA device")]
+DISTURBED = [ClaimCase("z", "z", untimed="no clean block", is_due=True)]
 # A number so wide that it meets anything near, and what is said of it.
 WIDE = near(10, 0.4)
 MORE = "about 90 more rounds for an interval of ±10 %"

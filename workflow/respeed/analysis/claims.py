@@ -40,7 +40,6 @@ from respeed.analysis.pairs import (
     Cells,
     Untimed,
     choose_rows,
-    over_theirs,
     say_least,
     share_of_copy,
     times_least,
@@ -82,7 +81,7 @@ class ClaimCase:
     published : the number that the claim names, or the bound that ratios must exceed
     text, rounding : of a number, its text and its relative error; a bound has no text
     ideal : the ratio that a claim about a limit is compared with
-    untimed : why we have no ratio; None if we have it, or if nothing was compared yet
+    untimed, is_due : why we have no ratio, and whether that is only because a cell is not measured yet or disturbed
     ratio : our ratio; NaN without one
     rounds : the fewest rounds of the cells behind the ratio
     pairs : these cells, each a row and its base; a mean has several pairs
@@ -97,7 +96,8 @@ class ClaimCase:
     text: str = ""
     rounding: float = 0.0
     ideal: float = 1.0
-    untimed: Untimed | None = None
+    untimed: str = ""
+    is_due: bool = False
     ratio: Estimate = UNKNOWN
     rounds: int = 0
     pairs: tuple[tuple[Cell, Cell], ...] = ()
@@ -109,22 +109,24 @@ class ClaimCase:
         return self.heading or self.case
 
     @property
-    def missing(self) -> str:
-        """Return what the interval lacks to be settled; empty if it is settled."""
-        return what_is_missing(self.ratio, self.rounds)
+    def lacks(self) -> str:
+        """Return why there is no ratio, or what its interval lacks to be settled; empty if it is settled."""
+        return self.untimed or what_is_missing(self.ratio, self.rounds)
 
     @property
     def place(self) -> str:
-        """Return where the interval lies: above or below the band of the published number, inside, or open.
+        """Return where the interval lies: above or below the band of the published number, inside, open, or absent.
 
         The band of a number is its rounding: an interval that meets it is inside only if it is narrow, since a wide
         interval meets any number. The band of a bound is all above it.
         """
+        if self.untimed:
+            return "absent"
         if self.ratio.is_above(self.published * (1 + self.rounding)):
             return "above" if self.text else "inside"
         if self.ratio.is_below(self.published * (1 - self.rounding)):
             return "below"
-        return "inside" if self.text and not self.missing else "open"
+        return "inside" if self.text and not self.lacks else "open"
 
 
 Cases = Sequence[ClaimCase]
@@ -151,11 +153,11 @@ def judge_claim(test: str, cases: Cases) -> Verdict:
     """Judge a claim from all of its cases."""
     answers = _merge_columns(cases) if test == "each" else cases
     measured = _timed(answers)
-    absent = {case.name: case.untimed for case in answers if case.untimed}
+    absent = _names(answers, "absent")
     verdict = Verdict(NOT_TESTABLE)
     if measured and not (absent and test == "crossover"):
         verdict = RULES[test](measured)
-    is_due = any(untimed.is_due for untimed in absent.values())
+    is_due = any(case.is_due for case in answers)
     # A case without a time may yet make the claim fail.
     if is_due and verdict.kind not in (ANOTHER_SHAPE, NOT_SETTLED):
         verdict = Verdict(NOT_SETTLED)
@@ -163,25 +165,21 @@ def judge_claim(test: str, cases: Cases) -> Verdict:
         verdict = Verdict(NOT_FAIR, f"else {verdict.kind}")
     if verdict.kind == REPRODUCED and test in ("growth", "crossover") and find_weakest(cases):
         verdict = verdict._replace(kind=WEAKLY)
-    lacking = {**verdict.lacking, **{name: untimed.reason for name, untimed in absent.items()}}
-    reasons = verdict.reason, _by_reason(lacking, len(cases))
+    reasons = verdict.reason, _by_reason({**verdict.lacking, **absent}, len(cases))
     return verdict._replace(reason="; ".join(filter(None, reasons)))
 
 
 def _merge_columns(cases: Cases) -> list[ClaimCase]:
-    """Return one case for each printed column: of several cases that share it, one that is reproduced is enough."""
+    """Return the cases by printed column: of several that share a column, one that is reproduced is enough."""
     merged: list[ClaimCase] = []
     for column, alike in group_by(cases, attrgetter("column")).items():
-        places = {case.place: replace(case, heading=column) for case in alike if not case.untimed}
+        places = {case.place: case for case in alike}
         chosen = places.get("inside") or places.get("open")
-        if len(alike) == 1 or not places:
-            merged += alike
-        elif chosen:
-            merged.append(chosen)
-        elif len(places) > 1:
-            merged.append(ClaimCase(column, untimed=Untimed(EITHER, is_due=True)))
-        else:
-            merged += places.values()
+        if places.keys() == {"above", "below"}:
+            chosen = ClaimCase(column, untimed=EITHER, is_due=True)
+        if chosen and len(alike) > 1:
+            alike = [replace(chosen, heading=column)]
+        merged += alike
     return merged
 
 
@@ -216,7 +214,7 @@ def _say_places(places: Mapping[str, Collection[str]], number: int) -> str:
 
 def _names(measured: Cases, place: str) -> dict[str, str]:
     """Return the names of the cases that lie in this place, each with what its interval lacks to be settled."""
-    return {case.name: case.missing or LEFT_OPEN for case in measured if case.place == place}
+    return {case.name: case.lacks or LEFT_OPEN for case in measured if case.place == place}
 
 
 def find_weakest(cases: Cases) -> Cell | None:
@@ -226,19 +224,10 @@ def find_weakest(cases: Cases) -> Cell | None:
 
 
 def say_doubt(cases: Cases) -> str:
-    """Return why numbers say less than they seem to: the weakest row, and a base that is not fair or slow."""
-    doubts = []
+    """Return why numbers say less than they seem to: the weakest row, and the base of the largest, if not fair."""
     weakest = find_weakest(cases)
-    if weakest:
-        doubts.append(f"weak: {say_least(weakest)}")
-    unfair = _largest_unfair(cases)
-    if unfair:
-        doubts.append(f"base not fair: {unfair}")
-    slow = [base for _, base in _pairs(cases) if over_theirs(base) > 1]
-    if slow:
-        slowest = max(slow, key=over_theirs)
-        doubts.append(f"slower than the paper's CPU: {slowest.label} at {slowest.case}")
-    return "; ".join(doubts)
+    doubts = {"weak": say_least(weakest) if weakest else "", "base not fair": _largest_unfair(cases)}
+    return "; ".join(f"{doubt}: {text}" for doubt, text in doubts.items() if text)
 
 
 def _largest_unfair(cases: Cases) -> str:
@@ -295,7 +284,7 @@ def judge_growth(measured: Cases) -> Verdict:
     if in_all == "rises" and not unsure:
         return Verdict(REPRODUCED)
     before, after = [*unsure, (first, last)][0]
-    reason = before.missing or after.missing or "their intervals leave it open"
+    reason = before.lacks or after.lacks or "their intervals leave it open"
     return Verdict(NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {reason}")
 
 
@@ -306,7 +295,7 @@ def _step(before: ClaimCase, after: ClaimCase) -> str:
     falls = after.ratio.value < before.ratio.value * (1 - SETTLED_MARGIN)
     if falls and before.ratio.is_above(after.ratio.high):
         return "falls"
-    return "open" if falls or before.missing or after.missing else "level"
+    return "open" if falls or before.lacks or after.lacks else "level"
 
 
 def judge_crossover(measured: Cases) -> Verdict:
@@ -390,7 +379,7 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
             continue
         most = 0.0
         keys = set[CellKey]()
-        unsure = [case for case in measured if case.missing or judge_case(claim.test, case).kind == NOT_SETTLED]
+        unsure = [case for case in measured if case.lacks or judge_case(claim.test, case).kind == NOT_SETTLED]
         for case in unsure:
             # At least one more than the case has.
             more = max(1, rounds_missing(case.ratio, case.rounds))
@@ -532,9 +521,8 @@ def _average(claim: Claim, parts: Cases) -> ClaimCase:
     mean = ClaimCase(f"{claim.mean} mean", published=published, text=text, rounding=largest / published - 1)
     absent = {case.table: case.untimed for case in parts if case.untimed}
     if absent:
-        reasons = {table: untimed.reason for table, untimed in absent.items()}
-        is_due = all(untimed.is_due for untimed in absent.values())
-        return replace(mean, untimed=Untimed(_by_reason(reasons, len(claim.of)), is_due))
+        is_due = all(case.is_due for case in parts if case.untimed)
+        return replace(mean, untimed=_by_reason(absent, len(claim.of)), is_due=is_due)
     ratio = estimate_mean([case.ratio for case in parts], claim.mean)
     rounds = min(case.rounds for case in parts)
     pairs = tuple(_pairs(parts))
@@ -560,7 +548,7 @@ def _compare_case(
         row, base = choose_rows(claim, paper, case.case, cells)
         ratio = share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
     except Untimed as untimed:
-        return replace(case, untimed=untimed)
+        return replace(case, untimed=untimed.reason, is_due=untimed.is_due)
     if claim.over_case:
         ratio = ratio.times(times_the_work(base, row))
     rounds = min(row.rounds, base.rounds)

@@ -113,11 +113,6 @@ def say_least(cell: Cell) -> str:
     return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
 
 
-def over_theirs(base: Cell) -> float:
-    """Return a CPU cell's seconds divided by those of the paper's CPU; 0 if it is no CPU, or the paper has none."""
-    return base.time.value / base.published_seconds if base.is_cpu and base.published_seconds else 0.0
-
-
 def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
     """Return why a speedup of a row over a base says more of the base than of the row; empty if the base is fair.
 
