@@ -130,8 +130,6 @@ class ClaimCase:
 
 
 Cases = Sequence[ClaimCase]
-# The cells of a machine, by paper and table.
-Tables = Mapping[tuple[str, str], Cells]
 # The places of the first and the last case of a crossover, and the verdict.
 CROSSINGS = {
     ("below", "inside"): REPRODUCED,
@@ -139,6 +137,13 @@ CROSSINGS = {
     ("below", "below"): SMALLER,
     ("inside", "below"): ANOTHER_SHAPE,
 }
+
+
+class Measured(NamedTuple):
+    """The cells of a machine, by paper and table, and the times of their rounds."""
+
+    tables: Mapping[tuple[str, str], Cells]
+    samples: Samples
 
 
 class Verdict(NamedTuple):
@@ -156,7 +161,7 @@ def judge_claim(test: str, cases: Cases) -> Verdict:
     absent = _names(answers, "absent")
     verdict = Verdict(NOT_TESTABLE)
     if measured and not (absent and test == "crossover"):
-        verdict = RULES[test](measured)
+        verdict = RULES.get(test, judge_each)(measured)
     is_due = any(case.is_due for case in answers)
     # A case without a time may yet make the claim fail.
     if is_due and verdict.kind not in (ANOTHER_SHAPE, NOT_SETTLED):
@@ -332,17 +337,8 @@ def judge_limited(measured: Cases) -> Verdict:
     return Verdict(NOT_SETTLED, f"{reached}: {LEFT_OPEN}")
 
 
-# The rule of each test, and of single cases of the tests that need several.
-RULES = {
-    "each": judge_each,
-    "mean": judge_each,
-    "growth": judge_growth,
-    "faster": judge_each,
-    "crossover": judge_crossover,
-    "limited": judge_limited,
-    "memory": judge_each,
-    "side": judge_side,
-}
+# The rules of tests that do not judge each case alone, and of single cases of tests that need several.
+RULES = {"growth": judge_growth, "crossover": judge_crossover, "limited": judge_limited, "side": judge_side}
 OF_ONE_CASE = {"growth": "each", "crossover": "side"}
 
 
@@ -392,11 +388,11 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
 
 def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Cases]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    for machine, of_machine in group_by(cells, attrgetter("machine")).items():
-        tables = group_by(of_machine, attrgetter("paper", "experiment"))
+    for name, of_machine in group_by(cells, attrgetter("machine")).items():
+        machine = Measured(group_by(of_machine, attrgetter("paper", "experiment")), samples)
         for paper in papers.values():
             for claim in paper.claims.values():
-                yield machine, paper.name, claim, compare_claim(claim, paper, tables, samples)
+                yield name, paper.name, claim, list_cases(claim, paper, machine)
 
 
 def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict) -> ClaimRow:
@@ -463,19 +459,19 @@ def say_published(cases: Iterable[ClaimCase]) -> str:
     return " to ".join(texts.values())
 
 
-def state_claim(claim: Claim, paper: Paper) -> list[ClaimCase]:
-    """Return the cases that a claim is about, as the paper states them; a mean is one case.
+def list_cases(claim: Claim, paper: Paper, machine: Measured | None = None) -> Cases:
+    """Return the cases that a claim is about, as the paper states them and, on a machine, with our ratios.
 
     For a claim that names numbers (each, growth), these are only cases with a printed number; for a claim about memory,
-    the last case.
+    the last case; for a mean, one case.
     """
-    cases = list(chain.from_iterable(_state(part, paper) for part in _parts(claim, paper)))
+    cases: list[ClaimCase] = []
+    for part in [paper.claims[name] for name in claim.of] or [claim]:
+        stated = _state(part, paper)
+        if machine:
+            stated = [_compare(part, paper, case, machine, len(stated)) for case in stated]
+        cases += stated
     return [_average(claim, cases)] if claim.of else cases
-
-
-def _parts(claim: Claim, paper: Paper) -> list[Claim]:
-    """Return the claims of which a claim is the mean, or else the claim itself."""
-    return [paper.claims[name] for name in claim.of] or [claim]
 
 
 def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
@@ -529,24 +525,15 @@ def _average(claim: Claim, parts: Cases) -> ClaimCase:
     return replace(mean, ratio=ratio, rounds=rounds, pairs=pairs, unfair=_largest_unfair(parts))
 
 
-def compare_claim(claim: Claim, paper: Paper, tables: Tables, samples: Samples) -> Cases:
-    """Compare every case of the claim on one machine, given the machine's cells by paper and table."""
-    compared: list[ClaimCase] = []
-    for part in _parts(claim, paper):
-        cases = _state(part, paper)
-        cells = tables.get((paper.name, part.experiment), ())
-        level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
-        compared += [_compare_case(part, paper, case, cells, samples, level) for case in cases]
-    return [_average(claim, compared)] if claim.of else compared
-
-
-def _compare_case(
-    claim: Claim, paper: Paper, case: ClaimCase, cells: Cells, samples: Samples, level: float
-) -> ClaimCase:
-    """Return the case with the ratio of our two rows, or the reason why a row is missing."""
+def _compare(claim: Claim, paper: Paper, case: ClaimCase, machine: Measured, number: int) -> ClaimCase:
+    """Return one of a `number` of cases with the ratio of our two rows, or the reason why a row is missing."""
+    cells = machine.tables.get((paper.name, claim.experiment), ())
+    level = level_of_each(number)  # a claim that is true is refused in at most 5 % of reports
     try:
         row, base = choose_rows(claim, paper, case.case, cells)
-        ratio = share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
+        ratio, _ = machine.samples.ratio(base, row, level)
+        if claim.test == "memory":
+            ratio = share_of_copy(row)
     except Untimed as untimed:
         return replace(case, untimed=untimed.reason, is_due=untimed.is_due)
     if claim.over_case:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from respeed.analysis.cells import label_row, reference
-from respeed.analysis.claims import say_published, state_claim
+from respeed.analysis.claims import list_cases, say_published
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.rounds import CELL
 from respeed.analysis.tables import TABLES, Cell, ClaimRow
@@ -87,7 +87,7 @@ def describe_paper(paper: Paper) -> str:
     results = Results({paper.name: paper}, [], False, {name: make_frame([], name) for name in TABLES})
     published = {}
     for name, claim in paper.claims.items():
-        published[name] = say_published(state_claim(claim, paper))
+        published[name] = say_published(list_cases(claim, paper))
     tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
     texts = [to_markdown(table) for table in tables if table.lines]
     page = templates(escape_markdown).get_template("paper.jinja")
