@@ -366,7 +366,7 @@ def simulate_claim(
             ratio, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
             told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
             text = "x" if "published" in told else ""
-            cases.append(ClaimCase(str(place), str(place), text=text, ratio=ratio, rounds=rounds, **told))
+            cases.append(ClaimCase(*[str(place)] * 3, text=text, ratio=ratio, rounds=rounds, **told))
         found[judge_claim(test, cases).kind] += 1
     return found
 

@@ -39,7 +39,7 @@ def cases(*numbers: float | Estimate, margin: float = 0.03, **facts: Any) -> lis
         own = {key: value[index] if isinstance(value, list) else value for key, value in facts.items()}
         usual = {"column": name, "text": "x" if "published" in own else "", "rounds": 6}
         ratio = number if isinstance(number, Estimate) else near(number, margin)
-        found.append(ClaimCase(name, ratio=ratio, **usual | own))
+        found.append(ClaimCase(name, name, ratio=ratio, **usual | own))
     return found
 
 
@@ -48,8 +48,8 @@ def judge(test: str, answers: Sequence[ClaimCase]) -> tuple[str, str]:
     return verdict.kind, verdict.reason
 
 
-ABSENT = [ClaimCase("z", "z", untimed="no CUDA device")]
-DISTURBED = [ClaimCase("z", "z", untimed="no clean block", is_due=True)]
+ABSENT = [ClaimCase("z", "z", "z", untimed="no CUDA device")]
+DISTURBED = [ClaimCase("z", "z", "z", untimed="no clean block", is_due=True)]
 # A number so wide that it meets anything near, and what is said of it.
 WIDE = near(10, 0.4)
 MORE = "about 90 more rounds for an interval of ±10 %"

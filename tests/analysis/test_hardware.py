@@ -47,7 +47,6 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
          f"{LABEL}, rbm 192 x 576 x 1024: no: RuntimeError: a copy waited"),
         ("power limit", [{"accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
          "Tesla T4: 60 W; Tesla T4: 70 W"),
-        ("power limit by default", [{"accelerator": T4}], "Tesla T4: 70 W"),
         ("clocks under load", [clock(1000), clock(1500), clock(1600)],
          f"{LABEL}: 1,500 MHz, at least 1,000 MHz, of 1,980 MHz, at most 70 W, power cap after 3 of 3 blocks"),
     ],

@@ -77,7 +77,8 @@ class ClaimCase:
 
     Attributes
     ----------
-    case, column, heading, table : the case, its printed column, and the names of both it and its table for people
+    case, column : the case and its printed column
+    name, table : the names of the case and of its table for people
     published : the number that the claim names, or the bound that ratios must exceed
     text, rounding : of a number, its text and its relative error; a bound has no text
     ideal : the ratio that a claim about a limit is compared with
@@ -89,8 +90,8 @@ class ClaimCase:
     """
 
     case: str
+    name: str
     column: str = ""
-    heading: str = ""
     table: str = ""
     published: float = 1.0
     text: str = ""
@@ -102,11 +103,6 @@ class ClaimCase:
     rounds: int = 0
     pairs: tuple[tuple[Cell, Cell], ...] = ()
     unfair: str = ""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the case for people."""
-        return self.heading or self.case
 
     @property
     def lacks(self) -> str:
@@ -130,12 +126,14 @@ class ClaimCase:
 
 
 Cases = Sequence[ClaimCase]
-# The places of the first and the last case of a crossover, and the verdict.
-CROSSINGS = {
+# The verdict on a crossover by the places of its first and last case, and on a single case by its place.
+CROSSINGS: Mapping[tuple[str, ...], str] = {
     ("below", "inside"): REPRODUCED,
     ("inside", "inside"): LARGER,
     ("below", "below"): SMALLER,
     ("inside", "below"): ANOTHER_SHAPE,
+    ("inside",): "faster here",
+    ("below",): "slower here",
 }
 
 
@@ -168,7 +166,7 @@ def judge_claim(test: str, cases: Cases) -> Verdict:
         verdict = Verdict(NOT_SETTLED)
     if verdict.kind in (REPRODUCED, LARGER) and _largest_unfair(cases):
         verdict = Verdict(NOT_FAIR, f"else {verdict.kind}")
-    if verdict.kind == REPRODUCED and test in ("growth", "crossover") and find_weakest(cases):
+    if verdict.kind == REPRODUCED and test in ("growth", "crossover") and _say_weakest(cases):
         verdict = verdict._replace(kind=WEAKLY)
     reasons = verdict.reason, _by_reason({**verdict.lacking, **absent}, len(cases))
     return verdict._replace(reason="; ".join(filter(None, reasons)))
@@ -181,16 +179,16 @@ def _merge_columns(cases: Cases) -> list[ClaimCase]:
         places = {case.place: case for case in alike}
         chosen = places.get("inside") or places.get("open")
         if places.keys() == {"above", "below"}:
-            chosen = ClaimCase(column, untimed=EITHER, is_due=True)
+            chosen = ClaimCase(column, column, untimed=EITHER, is_due=True)
         if chosen and len(alike) > 1:
-            alike = [replace(chosen, heading=column)]
+            alike = [replace(chosen, name=column)]
         merged += alike
     return merged
 
 
 def judge_case(test: str, case: ClaimCase) -> Verdict:
-    """Judge one case of a claim by itself: it cannot grow or cross, so its number or its side is judged."""
-    return judge_claim(OF_ONE_CASE.get(test, test), [case])
+    """Judge one case of a claim by itself: a single number cannot grow."""
+    return judge_claim("each" if test == "growth" else test, [case])
 
 
 def _timed(cases: Cases) -> list[ClaimCase]:
@@ -222,16 +220,15 @@ def _names(measured: Cases, place: str) -> dict[str, str]:
     return {case.name: case.lacks or LEFT_OPEN for case in measured if case.place == place}
 
 
-def find_weakest(cases: Cases) -> Cell | None:
-    """Return the row, not the base, that is farthest above its bound; None if no row is weak."""
+def _say_weakest(cases: Cases) -> str:
+    """Name the row, not the base, that is farthest above its bound; empty if no row is weak."""
     weak = [row for row, _ in _pairs(cases) if times_least(row) > WEAK]
-    return max(weak, key=times_least, default=None)
+    return say_least(max(weak, key=times_least)) if weak else ""
 
 
 def say_doubt(cases: Cases) -> str:
     """Return why numbers say less than they seem to: the weakest row, and the base of the largest, if not fair."""
-    weakest = find_weakest(cases)
-    doubts = {"weak": say_least(weakest) if weakest else "", "base not fair": _largest_unfair(cases)}
+    doubts = {"weak": _say_weakest(cases), "base not fair": _largest_unfair(cases)}
     return "; ".join(f"{doubt}: {text}" for doubt, text in doubts.items() if text)
 
 
@@ -306,21 +303,15 @@ def _step(before: ClaimCase, after: ClaimCase) -> str:
 def judge_crossover(measured: Cases) -> Verdict:
     """Judge whether the first ratio lies below 1 and the last ratio above 1; this needs all cases.
 
-    The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
+    The verdict is larger if both ratios lie above 1, and smaller if both lie below 1. Of one case, it is the side.
     """
-    first = measured[0]
-    last = measured[-1]
-    unsettled = _names([first, last], "open")
+    ends = [measured[0], *measured[1:][-1:]]
+    unsettled = _names(ends, "open")
     if unsettled:
         return Verdict(NOT_SETTLED, lacking=unsettled)
-    places = {"faster": _names(measured, "inside"), "slower": _names(measured, "below")}
-    return Verdict(CROSSINGS[first.place, last.place], _say_places(places, len(measured)))
-
-
-def judge_side(measured: Cases) -> Verdict:
-    """Judge on which side of its bound the ratio of a single case lies."""
-    kinds = {"inside": "faster here", "below": "slower here", "open": NOT_SETTLED}
-    return Verdict(kinds[measured[0].place], lacking=_names(measured, "open"))
+    kind = CROSSINGS[tuple(case.place for case in ends)]
+    sides = {"faster": _names(measured, "inside"), "slower": _names(measured, "below")}
+    return Verdict(kind, _say_places(sides, len(measured)))
 
 
 def judge_limited(measured: Cases) -> Verdict:
@@ -337,9 +328,8 @@ def judge_limited(measured: Cases) -> Verdict:
     return Verdict(NOT_SETTLED, f"{reached}: {LEFT_OPEN}")
 
 
-# The rules of tests that do not judge each case alone, and of single cases of tests that need several.
-RULES = {"growth": judge_growth, "crossover": judge_crossover, "limited": judge_limited, "side": judge_side}
-OF_ONE_CASE = {"growth": "each", "crossover": "side"}
+# The rules of tests that do not judge each case alone.
+RULES = {"growth": judge_growth, "crossover": judge_crossover, "limited": judge_limited}
 
 
 def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow]:
@@ -483,7 +473,7 @@ def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
         left_out.add(experiment.total_case)
     names = [name for name in words if name in (claim.cases or words) and name not in left_out]
     columns = experiment.columns
-    cases = [ClaimCase(name, columns.get(name, name), words[name], experiment.title) for name in names]
+    cases = [ClaimCase(name, words[name], columns.get(name, name), experiment.title) for name in names]
     if claim.test in ("each", "growth"):
         numbers = [_state_number(claim, paper, case) for case in cases]
         return [case for case in numbers if case.text]
@@ -513,8 +503,8 @@ def _average(claim: Claim, parts: Cases) -> ClaimCase:
     upper_ends = [Estimate(case.published * (1 + case.rounding)) for case in parts]
     published = estimate_mean(numbers, claim.mean).value
     largest = estimate_mean(upper_ends, claim.mean).value
-    text = format_speedup(published)
-    mean = ClaimCase(f"{claim.mean} mean", published=published, text=text, rounding=largest / published - 1)
+    mean = ClaimCase("mean", f"{claim.mean} mean", published=published, text=format_speedup(published))
+    mean = replace(mean, rounding=largest / published - 1)
     absent = {case.table: case.untimed for case in parts if case.untimed}
     if absent:
         is_due = all(case.is_due for case in parts if case.untimed)

@@ -88,10 +88,8 @@ def _facts_of_process(record: Record) -> Iterator[Triple]:
     start = record.start
     label = start.profile.label
     device = start.accelerator or Accelerator()
-    limits = {"power limit": device.power_limit_watts, "power limit by default": device.default_power_limit_watts}
-    for limit, watts in limits.items():
-        if watts:
-            yield "rounds", limit, f"{device.name}: {watts:g} W"
+    if device.power_limit_watts:
+        yield "rounds", "power limit", f"{device.name}: {device.power_limit_watts:g} W"
     for result in record.results:
         if result.graphs:
             sizes = [str(size) for size in result.parameters.values() if isinstance(size, int)]
