@@ -32,9 +32,9 @@ def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:
     assert (shown["memory"], shown["physical cores"], shown["host"]) == ("16.0 GiB", "2", "unknown")
 
 
-def clock(mhz: float) -> dict[str, Any]:
-    after = {"sm_mhz": mhz, "highest_sm_mhz": max(1900.0, mhz + 380.0), "watts": 70.0, "reasons": 0x04}
-    return {"blocks": [{"device": [{"sm_mhz": 300.0}, after]}]}
+def limited(reasons: int) -> dict[str, Any]:
+    before = {"reasons": 0x80}
+    return {"blocks": [{"device": [before, {"sm_mhz": 1000.0, "reasons": reasons}]}]}
 
 
 T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts": 70.0, "driver": "580.1"}
@@ -47,8 +47,7 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
          f"{LABEL}, rbm 192 x 576 x 1024: no: RuntimeError: a copy waited"),
         ("power limit", [{"accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
          "Tesla T4: 60 W; Tesla T4: 70 W"),
-        ("clocks under load", [clock(1000), clock(1500), clock(1600)],
-         f"{LABEL}: 1,500 MHz, at least 1,000 MHz, of 1,980 MHz, at most 70 W, power cap after 3 of 3 blocks"),
+        ("clocks limited by", [limited(0x04), limited(0x44), limited(0x00)], f"{LABEL}: power cap; {LABEL}: too hot"),
     ],
 )  # fmt: skip
 def test_what_a_device_told_has_all_its_values(fact: str, told: list[dict[str, Any]], text: str) -> None:

@@ -29,7 +29,6 @@ from respeed.analysis.cells import across_precisions
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
-    Number,
     estimate_mean,
     level_of_each,
     rounds_missing,
@@ -387,9 +386,9 @@ def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tup
 
 def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict) -> ClaimRow:
     """Return the row about a claim on a machine, or about some of its cases."""
-    measured = _timed(cases)
     printed = [case.published for case in cases if case.text]
-    low, high = _span(measured)
+    numbers = [case.ratio.value for case in _timed(cases)]
+    ends = _ends(_timed(cases))
     profiles = [row.profile for row, _ in _pairs(cases)]
     base_profiles = [base.profile for _, base in _pairs(cases)]
     return ClaimRow(
@@ -399,9 +398,9 @@ def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict)
         case="",
         published_low=min(printed, default=None),
         published_high=max(printed, default=None),
-        speedup=measured[0].ratio.value if len(measured) == 1 else None,
-        speedup_low=low,
-        speedup_high=high,
+        speedup=numbers[0] if len(numbers) == 1 else None,
+        speedup_low=min(ends, default=None),
+        speedup_high=max(ends, default=None),
         doubt=say_doubt(cases),
         verdict=verdict.kind,
         reason=verdict.reason,
@@ -409,31 +408,31 @@ def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict)
         base_profile=" or ".join(dict.fromkeys(base_profiles)),
         says=claim.says,
         published=say_published(cases),
-        here=_say_ours(claim, measured),
+        here=_say_ours(claim, cases) if numbers else "",
     )
 
 
-def _span(measured: Cases) -> tuple[Number, Number]:
-    """Return the lowest and the highest end of several intervals; None if there is none, or one is missing."""
+def _ends(measured: Cases) -> list[float]:
+    """Return the ends of the intervals of cases; none if one of the intervals is missing."""
     lows = [case.ratio.low for case in measured if case.ratio.low]
     highs = [case.ratio.high for case in measured if case.ratio.high]
-    if 0 < len(lows) == len(measured):
-        return min(lows), max(highs)
-    return None, None
+    return [*lows, *highs] if len(lows) == len(measured) else []
 
 
-def _say_ours(claim: Claim, measured: Cases) -> str:
-    """Return the range of our numbers as text, with their interval and precisions; empty if nothing was measured."""
-    if not measured:
-        return ""
+def _say_ours(claim: Claim, cases: Cases) -> str:
+    """Return the range of our numbers as text, with their interval and precisions."""
+    measured = _timed(cases)
     write = format_whole_share if claim.test == "memory" else format_speedup
-    texts = [_range([case.ratio.value for case in measured], write), NO_INTERVAL]
-    low, high = _span(measured)
-    if low and high:
-        texts[1] = f"({write(low)} to {write(high)})"
-    marks = [across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured)]
-    texts += [f"({mark})" for mark in dict.fromkeys(marks) if mark]
-    return " ".join(texts)
+    ends = _ends(measured)
+    texts = [
+        _range([case.ratio.value for case in measured], write),
+        f"({_range(ends, write)})" if ends else NO_INTERVAL,
+    ]
+    for row, base in _pairs(cases):
+        across = across_precisions(row.precision, [base.precision])
+        if across:
+            texts.append(f"({across})")
+    return " ".join(dict.fromkeys(texts))
 
 
 def _range(values: Sequence[float], write: Callable[[float], str]) -> str:

@@ -5,15 +5,13 @@ What the other tables have of a row, such as its threads, blocks and errors, is 
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from operator import attrgetter
-
-import pandas as pd
+from operator import itemgetter
 
 from respeed.analysis.tables import Fact, group_by
 from respeed.machine import FIELDS, show_field
 from respeed.protocol import REASONS, reasons_of
-from respeed.records import Accelerator, Description, Import, Machine, Record, Records
-from respeed.text import counted, is_known
+from respeed.records import Accelerator, Description, Import, Machine, Record
+from respeed.text import counted
 
 # The parts of the table, in order.
 PARTS = ("summary", "hardware", "rounds", "software", "measured", "profiles")
@@ -25,14 +23,6 @@ OF_ROUNDS = {
     "accelerator_driver": "accelerator's driver",
     "system": "system",
 }
-# What is shown of a device's readings after blocks: the reading, which of its values, and in what words.
-READINGS = (
-    ("sm_mhz", "median", "{:,.0f} MHz"),
-    ("sm_mhz", "min", "at least {:,.0f} MHz"),
-    ("highest_sm_mhz", "max", "of {:,.0f} MHz"),
-    ("watts", "max", "at most {:,.0f} W"),
-    ("celsius", "max", "at most {:,.0f} °C"),
-)
 # Separates the values of a fact; a comma would not do, since some values are lists with commas.
 SEPARATOR = "; "
 
@@ -51,18 +41,17 @@ def describe_machine(
     hardware = [record.start.machine for record in records]
     if description and not records:
         hardware = [description.hardware]
-    triples = [
-        *_summary(hardware[-1]),
-        *chain.from_iterable(map(_facts_of_hardware, hardware)),
-        *chain.from_iterable(map(_facts_of_process, records)),
-        *_clocks(records),
-        *[("measured", "from others", str(entry)) for entry in imports],
-    ]
-    facts = [Fact(machine, *triple) for triple in triples]
+    triples = list(_summary(hardware[-1]))
+    for facts in hardware:
+        triples += _facts_of_hardware(facts)
+    for record in records:
+        triples += _facts_of_process(record)
+        triples += _limits_of_clocks(record)
+    triples += [("measured", "from others", str(entry)) for entry in imports]
     rows = []
-    for alike in group_by(facts, attrgetter("part", "fact")).values():
-        values = dict.fromkeys(fact.value for fact in alike)
-        rows.append(Fact(machine, alike[0].part, alike[0].fact, SEPARATOR.join(values)))
+    for (part, fact), alike in group_by(triples, itemgetter(0, 1)).items():
+        values = dict.fromkeys(value for _, _, value in alike)
+        rows.append(Fact(machine, part, fact, SEPARATOR.join(values)))
     return sorted(rows, key=lambda row: PARTS.index(row.part))
 
 
@@ -114,21 +103,10 @@ def _facts_of_process(record: Record) -> Iterator[Triple]:
         yield "profiles", label, ", ".join(filter(None, parts))
 
 
-def _clocks(records: Records) -> Iterator[Triple]:
-    """Yield each device row's clock, power and temperature after blocks, and why the clock was not higher."""
-    for label, of_row in group_by(records, lambda record: record.start.profile.label).items():
-        results = chain.from_iterable(record.results for record in of_row)
-        blocks = chain.from_iterable(result.blocks for result in results)
-        readings = [block.device[-1] for block in blocks if block.device]
-        frame = pd.DataFrame(readings, columns=["sm_mhz", "highest_sm_mhz", "watts", "celsius"], dtype=float)
-        texts = []
-        for reading, statistic, words in READINGS:
-            value = frame[reading].agg(statistic)
-            if is_known(value):
-                texts.append(words.format(value))
-        for bits, reason in REASONS.items():
-            count = sum(bool(reasons_of(reading) & bits) for reading in readings)
-            if count:
-                texts.append(f"{reason} after {count} of {len(readings)} blocks")
-        if texts:
-            yield "rounds", "clocks under load", f"{label}: {', '.join(texts)}"
+def _limits_of_clocks(record: Record) -> Iterator[Triple]:
+    """Yield each reason why a device's clock was not higher after a block."""
+    blocks = chain.from_iterable(result.blocks for result in record.results)
+    readings = [block.device[-1] for block in blocks if block.device]
+    for bits, reason in REASONS.items():
+        if any(reasons_of(reading) & bits for reading in readings):
+            yield "rounds", "clocks limited by", f"{record.start.profile.label}: {reason}"
