@@ -204,14 +204,19 @@ def _by_reason(reasons: Mapping[str, str], number: int) -> str:
     """Return each reason once, after the names that have it, unless these are all of that `number`."""
     texts = []
     for reason, names in group_by(reasons, reasons.__getitem__).items():
-        texts.append(reason if len(names) == number else f"{join_words(names)}: {reason}")
+        if len(names) < number:
+            reason = f"{join_words(names)}: {reason}"
+        texts.append(reason)
     return "; ".join(texts)
 
 
 def _say_places(places: Mapping[str, Collection[str]], number: int) -> str:
     """Return the names of the cases in each place, by the word for the place; what holds for all names none."""
-    some = {word: names for word, names in places.items() if 0 < len(names) < number}
-    return ", ".join(f"{word} at {join_words([*names])}" for word, names in some.items())
+    texts = []
+    for word, names in places.items():
+        if 0 < len(names) < number:
+            texts.append(f"{word} at {join_words([*names])}")
+    return ", ".join(texts)
 
 
 def _names(measured: Cases, place: str) -> dict[str, str]:
@@ -227,8 +232,14 @@ def _say_weakest(cases: Cases) -> str:
 
 def say_doubt(cases: Cases) -> str:
     """Return why numbers say less than they seem to: the weakest row, and the base of the largest, if not fair."""
-    doubts = {"weak": _say_weakest(cases), "base not fair": _largest_unfair(cases)}
-    return "; ".join(f"{doubt}: {text}" for doubt, text in doubts.items() if text)
+    doubts = []
+    weakest = _say_weakest(cases)
+    if weakest:
+        doubts.append(f"weak: {weakest}")
+    unfair = _largest_unfair(cases)
+    if unfair:
+        doubts.append(f"base not fair: {unfair}")
+    return "; ".join(doubts)
 
 
 def _largest_unfair(cases: Cases) -> str:
@@ -340,11 +351,11 @@ def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow
     """
     rows: list[ClaimRow] = []
     for machine, paper, claim, cases in _on_machines(cells, samples, papers):
-        rows.append(_row(machine, paper, claim, cases, judge_claim(claim.test, cases)))
-        if len(cases) > 1:
-            for case in cases:
-                row = _row(machine, paper, claim, [case], judge_case(claim.test, case))
-                rows.append(replace(row, case=case.case))
+        verdict = judge_claim(claim.test, cases)
+        rows.append(_row(machine, paper, claim, cases, verdict))
+        for case in cases if len(cases) > 1 else ():
+            verdict = judge_case(claim.test, case)
+            rows.append(_row(machine, paper, claim, [case], verdict, case.case))
     return rows
 
 
@@ -358,14 +369,15 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
         and the keys of the cells to measure.
     """
     unsettled = []
-    for _, _, claim, cases in _on_machines(cells, samples, papers):
+    for *_, claim, cases in _on_machines(cells, samples, papers):
         measured = _timed(cases)
         if judge_claim(claim.test, measured).kind != NOT_SETTLED:
             continue
         most = 0.0
         keys = set[CellKey]()
-        unsure = [case for case in measured if case.lacks or judge_case(claim.test, case).kind == NOT_SETTLED]
-        for case in unsure:
+        for case in measured:
+            if not case.lacks and judge_case(claim.test, case).kind != NOT_SETTLED:
+                continue
             # At least one more than the case has.
             more = max(1, rounds_missing(case.ratio, case.rounds))
             most = max(most, case.rounds + more)
@@ -384,10 +396,10 @@ def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tup
                 yield name, paper.name, claim, list_cases(claim, paper, machine)
 
 
-def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict) -> ClaimRow:
+def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict, case: str = "") -> ClaimRow:
     """Return the row about a claim on a machine, or about some of its cases."""
-    printed = [case.published for case in cases if case.text]
-    numbers = [case.ratio.value for case in _timed(cases)]
+    printed = [stated.published for stated in cases if stated.text]
+    numbers = [measured.ratio.value for measured in _timed(cases)]
     ends = _ends(_timed(cases))
     profiles = [row.profile for row, _ in _pairs(cases)]
     base_profiles = [base.profile for _, base in _pairs(cases)]
@@ -395,7 +407,7 @@ def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict)
         machine,
         paper,
         claim=claim.name,
-        case="",
+        case=case,
         published_low=min(printed, default=None),
         published_high=max(printed, default=None),
         speedup=numbers[0] if len(numbers) == 1 else None,
@@ -466,13 +478,14 @@ def list_cases(claim: Claim, paper: Paper, machine: Measured | None = None) -> C
 def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
-    words = experiment.column_words()
     left_out = {claim.over_case}
     if claim.test not in ("each", "faster"):  # a total is not a problem size
         left_out.add(experiment.total_case)
-    names = [name for name in words if name in (claim.cases or words) and name not in left_out]
-    columns = experiment.columns
-    cases = [ClaimCase(name, words[name], columns.get(name, name), experiment.title) for name in names]
+    cases = []
+    for name, words in experiment.column_words().items():
+        if name not in left_out and name in (claim.cases or [name]):
+            column = experiment.columns.get(name, name)
+            cases.append(ClaimCase(name, words, column, experiment.title))
     if claim.test in ("each", "growth"):
         numbers = [_state_number(claim, paper, case) for case in cases]
         return [case for case in numbers if case.text]
@@ -480,7 +493,8 @@ def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
         return [replace(case, published=NEAR_COPY) for case in cases[-1:]]
     if claim.test == "limited":
         sizes = {case.name: case.parameters[claim.by] for case in experiment.cases}
-        return [replace(case, ideal=sizes[case.case] / sizes[claim.over_case]) for case in cases]
+        base = sizes[claim.over_case]
+        return [replace(case, ideal=sizes[case.case] / base) for case in cases]
     return cases
 
 
@@ -488,11 +502,13 @@ def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
     """Return the case with the published number; without a text if there is none."""
     place = claim.experiment, case.case, claim.row, claim.over
     text = published_text(paper, *place)
-    slow = paper.fastest(claim.experiment, case.case, claim.over)
-    across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
-    if text and across:
+    published = published_speedup(paper, *place)
+    if published is None:
+        return case
+    base = paper.fastest(claim.experiment, case.case, claim.over)
+    across = across_precisions(paper.rows[claim.row].precision, [base.precision] if base else [])
+    if across:
         text += f" ({across})"
-    published = published_speedup(paper, *place) or math.nan
     return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*place))
 
 
