@@ -84,7 +84,8 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     is_one_source = set(a["machine"]) == set(b["machine"])
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
     samples = Samples(rounds)
-    ran = [cell for cell in make_cells(rounds, papers, {}, {}) if cell.status not in ("due", "cannot-run")]
+    cells = make_cells(rounds, papers, {}, {})
+    ran = [cell for cell in cells if cell.status not in ("due", "cannot-run")]
     compared = []
     alone: dict[str, list[str]] = {"a": [], "b": []}
     for key, (cell, *other) in group_by(ran, lambda cell: cell.key[1:]).items():
@@ -104,17 +105,25 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     """Return the machine, sessions, commits, libraries, first and last time, and number of one side's rounds."""
-    several = {name: sorted(set(rounds[name]) - {""}) for name in ("machine", "session", "commit", "library")}
-    return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
+    facts: dict[str, Any] = {}
+    for name in ("machine", "session", "commit", "library"):
+        facts[name] = sorted(set(rounds[name]) - {""})
+    facts["first"] = rounds["started"].min()
+    facts["last"] = rounds["started"].max()
+    facts["rounds"] = len(rounds)
+    return facts
 
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
     compared = {name: getattr(a, name) for name in OF_CELL}
     compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds}
-    untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
-    if untimed:
-        return compared | NOT_COMPARED | {"reason": "; ".join(untimed)}
+    reasons = []
+    for cell in (a, b):
+        if not cell.seconds:
+            reasons.append(f"{cell.machine.upper()} {cell.status}, {cell.reason}")
+    if reasons:
+        return compared | NOT_COMPARED | {"reason": "; ".join(reasons)}
     ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
     verdict, reason = verdict_of(ratio)
     reasons = [reason]

@@ -55,12 +55,14 @@ def _judge_control(cell: Cell, first: Cell, samples: Samples, level: float) -> t
 def say_failed(cells: Iterable[Cell], samples: Samples) -> str:
     """Describe the first control that failed, with its machine and ratio, and count the others; empty if none."""
     failed = [text for verdict, text in judge_controls(cells, samples) if verdict == FAILED]
+    if not failed:
+        return ""
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
+    return f"Trust no number: a control failed ({failed[0]}{more})."
 
 
 def count_controls(cells: Iterable[Cell], samples: Samples) -> str:
     """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
-    numbers = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
-    return f"Controls (twice the work takes twice the time): {numbers}." if numbers else ""
+    numbers = [f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if verdict in counts]
+    return f"Controls (twice the work takes twice the time): {', '.join(numbers)}." if numbers else ""

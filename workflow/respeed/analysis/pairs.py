@@ -50,13 +50,16 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
         labels = {cell.label for cell in fast}  # a label names the algorithm, too
         may_be_base = [cell for cell in cells if cell.label in labels]
     over = claim.over or (claim.row,)
-    slow = _candidates(claim, paper, over, 1 if claim.threads else None, claim.over_case or case, may_be_base)
+    threads = 1 if claim.threads else None
+    slow = _candidates(claim, paper, over, threads, claim.over_case or case, may_be_base)
     if claim.over and fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
         precisions = _precisions(paper, (claim.row, *over)) - {FULL_PRECISION}
         raise Untimed(f"no row in {' or '.join(sorted(precisions))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
-        is_fair = not row.is_cpu or row.package == base.package
-        if is_fair if claim.over else row.label == base.label:
+        is_alike = not row.is_cpu or row.package == base.package
+        if not claim.over:
+            is_alike = row.label == base.label
+        if is_alike:
             return row, base
     raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(over)}")
 
@@ -68,7 +71,8 @@ def _precisions(paper: Paper, names: Collection[str]) -> set[str]:
 
 def _candidates(claim: Claim, paper: Paper, names: Names, threads: int | None, case: str, cells: Cells) -> list[Cell]:
     """Return the timed cells of a case, on `threads` if given, compared with published rows `names`, fastest first."""
-    compared = [cell for cell in cells if cell.case == case and is_beside(paper, cell, names)]
+    in_case = [cell for cell in cells if cell.case == case]
+    compared = [cell for cell in in_case if is_beside(paper, cell, names)]
     alike = [cell for cell in compared if cell.precision in _precisions(paper, names)]
     full = [cell for cell in compared if cell.precision == FULL_PRECISION]
     untimed = full or alike
@@ -77,8 +81,8 @@ def _candidates(claim: Claim, paper: Paper, names: Names, threads: int | None, c
     timed = _timed(alike) or _timed(full)
     if not timed:
         absent = next(filter(is_due, untimed), untimed[-1])
-        reason = f"{case}: {absent.reason}" if case == claim.over_case else absent.reason
-        raise Untimed(reason, is_due(absent))
+        prefix = f"{case}: " if case == claim.over_case else ""
+        raise Untimed(prefix + absent.reason, is_due(absent))
     fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:
         raise Untimed(f"no row of {threads} threads was measured; add a hardware profile with threads: {threads}")
@@ -110,7 +114,8 @@ def times_least(cell: Cell) -> float:
 
 def say_least(cell: Cell) -> str:
     """Name a cell and say how far it is above its bound: "GPU at 576x1024: 6.2 times the least it needs"."""
-    return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
+    times = format_number(times_least(cell), 2)
+    return f"{cell.label} at {cell.case}: {times} times the least it needs"
 
 
 def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
@@ -127,7 +132,8 @@ def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
         reasons.append(say_least(base))
     if base.threads and base.threads_ran and base.threads_ran < base.threads:
         reasons.append(f"{base.label} ran on {base.threads_ran} of {base.threads} cores")
-    rivals = [cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision]
+    in_case = [cell for cell in cells if cell.case == base.case]
+    rivals = [cell for cell in in_case if cell.is_cpu and cell.precision == base.precision]
     if row.is_cpu:
         rivals = [cell for cell in rivals if cell.architecture == base.architecture]
     for fastest in _timed(rivals)[:1]:

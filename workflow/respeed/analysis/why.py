@@ -106,7 +106,8 @@ def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator
     gpu = _printed(problem, paper.device_rows)
     if gpu and cpu:
         printed = published_text(paper, problem.experiment.name, problem.case, gpu.name)
-        yield compare(problem, "theirs", gpu, cpu, Estimate(cpu.seconds / gpu.seconds), printed=printed)
+        speedup = Estimate(cpu.seconds / gpu.seconds)
+        yield compare(problem, "theirs", gpu, cpu, speedup, printed=printed)
     base = gpu or cpu
     for of_machine in group_by(cells, attrgetter("machine")).values():
         our_cpu = _fastest(cell for cell in of_machine if cell.is_cpu)
@@ -122,11 +123,14 @@ def _printed(problem: _Problem, names: Collection[str]) -> _Printed | None:
     """Return the fastest of the published rows `names` in a case; None if its seconds are not known."""
     paper, experiment, case, *work = problem
     row = paper.fastest(experiment.name, case, names)
-    seconds = paper.seconds(experiment.name, case, row.name, *work) if row else None
-    if not (row and seconds):
+    if row is None:
         return None
+    seconds = paper.seconds(experiment.name, case, row.name, *work)
+    if seconds is None:
+        return None
+    label = label_row(paper, row)
     peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
-    return _Printed(row.name, label_row(paper, row), row.is_cpu, seconds, peak, row.precision)
+    return _Printed(row.name, label, row.is_cpu, seconds, peak, row.precision)
 
 
 def _over_our_cpu(problem: _Problem, cells: Cells, gpu: Cell, base: Cell, samples: Samples) -> Factors:
@@ -149,11 +153,13 @@ def _over_theirs(problem: _Problem, cells: Cells, row: Cell, base: _Printed) -> 
     """Return the speedup of a row here over a published row."""
     algorithm = None
     published = problem.experiment.algorithms_in((base.name,))
-    as_published = _fastest(cell for cell in cells if cell.profile == row.profile and cell.algorithm in published)
+    same_row = [cell for cell in cells if cell.profile == row.profile]
+    as_published = _fastest(cell for cell in same_row if cell.algorithm in published)
     if as_published and row.algorithm not in published:
         algorithm = as_published.time.value / row.time.value
     kinds = ["cpu" if side.is_cpu else "gpu" for side in (row, base)]
-    return compare(problem, " over their ".join(kinds), row, base, row.time.over(base.seconds), algorithm)
+    speedup = row.time.over(base.seconds)
+    return compare(problem, " over their ".join(kinds), row, base, speedup, algorithm)
 
 
 def compare(

@@ -40,15 +40,18 @@ def lay_out_claims(results: Results, paper: Paper) -> Table:
     lines = []
     for row in answered_claims(results, paper):
         # A claim as a whole has the profiles of our rows.
-        profiles = "" if row.case else " over ".join(dict.fromkeys([row.profile, row.base_profile]))
+        profiles = ""
+        if not row.case:
+            profiles = " over ".join(dict.fromkeys([row.profile, row.base_profile]))
         remark = "; ".join(filter(None, [row.reason, row.doubt]))
         values = {
             "Published": Value(row.published or NOTHING, kind="words"),
             "Here": Value(row.here, profiles, kind="words"),
             "Verdict": Value(row.verdict, remark, kind="verdict"),
         }
+        group = results.describe(row.machine)
         look = "case" if row.case else "claim"
-        lines.append(Line(results.describe(row.machine), name_claim(paper, row), values, look))
+        lines.append(Line(group, name_claim(paper, row), values, look))
     columns = ["Published", "Here", "Verdict"]
     notes = [Value(note) for note in _say_untested(results, paper)]
     return Table(f"Claims of {reference(paper)}", "", columns, lines, notes, head="Claim")
@@ -64,7 +67,8 @@ def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
             titles: dict[str, str] = {}
             for row in rows:
                 title = _name_table(paper, row)
-                titles.setdefault(title, f"{title} ({row.published})" if row.published else title)
+                published = f" ({row.published})" if row.published else ""
+                titles.setdefault(title, title + published)
             reasons.append(f"{join_words([*titles.values()])}: {reason}")
         note = f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}."
         if {paper.claims[row.claim].row for row in untested} & {*paper.device_rows}:
@@ -76,4 +80,6 @@ def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
 def _name_table(paper: Paper, row: ClaimRow) -> str:
     """Return the title of the table that a claim is about."""
     claim = paper.claims[row.claim]
-    return paper.experiments[claim.experiment].title if claim.experiment else f"their {claim.mean} mean"
+    if claim.mean:
+        return f"their {claim.mean} mean"
+    return paper.experiments[claim.experiment].title
