@@ -41,7 +41,9 @@ def describe_machine(
     hardware = [record.start.machine for record in records]
     if description and not records:
         hardware = [description.hardware]
-    triples = list(_summary(hardware[-1]))
+    last = hardware[-1]
+    summary = [last.cpu, counted(last.usable_cores, "core"), *last.accelerators]
+    triples = [("summary", "", ", ".join(filter(None, summary)))]
     for facts in hardware:
         triples += _facts_of_hardware(facts)
     for record in records:
@@ -53,11 +55,6 @@ def describe_machine(
         values = dict.fromkeys(value for _, _, value in alike)
         rows.append(Fact(machine, part, fact, SEPARATOR.join(values)))
     return sorted(rows, key=lambda row: PARTS.index(row.part))
-
-
-def _summary(hardware: Machine) -> Iterator[Triple]:
-    words = [hardware.cpu, counted(hardware.usable_cores, "core"), *hardware.accelerators]
-    yield "summary", "", ", ".join(filter(None, words))
 
 
 def _facts_of_hardware(hardware: Machine) -> Iterator[Triple]:
