@@ -219,9 +219,9 @@ def _say_places(places: Mapping[str, Collection[str]], number: int) -> str:
     return ", ".join(texts)
 
 
-def _names(measured: Cases, place: str) -> dict[str, str]:
-    """Return the names of the cases that lie in this place, each with what its interval lacks to be settled."""
-    return {case.name: case.lacks or LEFT_OPEN for case in measured if case.place == place}
+def _names(cases: Cases, side: str) -> dict[str, str]:
+    """Return the names of the cases that lie on this side, each with what its interval lacks to be settled."""
+    return {case.name: case.lacks or LEFT_OPEN for case in cases if case.place == side}
 
 
 def _say_weakest(cases: Cases) -> str:
@@ -293,9 +293,11 @@ def judge_growth(measured: Cases) -> Verdict:
     if in_all == "level" and last.ratio.value <= first.ratio.value * (1 + SETTLED_MARGIN):
         return Verdict(ANOTHER_SHAPE, f"no larger at {last.name} than at {first.name}")
     unsure = [pair for pair in pairwise(measured) if _step(*pair) == "open"]
-    if in_all == "rises" and not unsure:
+    if in_all != "rises":
+        unsure.append((first, last))
+    if not unsure:
         return Verdict(REPRODUCED)
-    before, after = [*unsure, (first, last)][0]
+    before, after = unsure[0]
     reason = before.lacks or after.lacks or "their intervals leave it open"
     return Verdict(NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {reason}")
 
@@ -500,16 +502,16 @@ def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
 
 def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
     """Return the case with the published number; without a text if there is none."""
-    place = claim.experiment, case.case, claim.row, claim.over
-    text = published_text(paper, *place)
-    published = published_speedup(paper, *place)
+    number = claim.experiment, case.case, claim.row, claim.over
+    text = published_text(paper, *number)
+    published = published_speedup(paper, *number)
     if published is None:
         return case
     base = paper.fastest(claim.experiment, case.case, claim.over)
     across = across_precisions(paper.rows[claim.row].precision, [base.precision] if base else [])
     if across:
         text += f" ({across})"
-    return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*place))
+    return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*number))
 
 
 def _average(claim: Claim, parts: Cases) -> ClaimCase:

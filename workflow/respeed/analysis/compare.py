@@ -18,7 +18,7 @@ from respeed.sessions import number_sessions
 # What of a cell is in the document, besides its seconds on both sides.
 OF_CELL = (*CellKey._fields[1:], "label")
 NOT_COMPARED = {
-    "speedup": None, "speedup_low": None, "speedup_high": None, "verdict": "not compared", "together": False,
+    "speedup": None, "speedup_low": None, "speedup_high": None, "verdict": "not compared", "reason": "", "together": False,
 }  # fmt: skip
 
 
@@ -88,11 +88,11 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     ran = [cell for cell in cells if cell.status not in ("due", "cannot-run")]
     compared = []
     alone: dict[str, list[str]] = {"a": [], "b": []}
-    for key, (cell, *other) in group_by(ran, lambda cell: cell.key[1:]).items():
-        if other:
-            compared.append(_compare_cells(cell, other[0], samples, is_one_source))
+    for key, sides in group_by(ran, lambda cell: cell.key[1:]).items():
+        if len(sides) > 1:
+            compared.append(_compare_cells(sides[0], sides[1], samples, is_one_source))
         else:
-            alone[cell.machine].append("/".join(key))
+            alone[sides[0].machine].append("/".join(key))
     return {
         "a": _describe(a),
         "b": _describe(b),
@@ -116,20 +116,19 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    compared = {name: getattr(a, name) for name in OF_CELL}
-    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds}
+    compared: dict[str, Any] = {name: getattr(a, name) for name in OF_CELL}
+    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds} | NOT_COMPARED
     reasons = []
     for cell in (a, b):
         if not cell.seconds:
             reasons.append(f"{cell.machine.upper()} {cell.status}, {cell.reason}")
-    if reasons:
-        return compared | NOT_COMPARED | {"reason": "; ".join(reasons)}
-    ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
-    verdict, reason = verdict_of(ratio)
-    reasons = [reason]
-    if a.threads != b.threads:
-        reasons.append(f"{a.threads} and {b.threads} threads")
-    if a.precision != b.precision:
-        reasons.append(f"{a.precision} and {b.precision} precision")
-    compared |= {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
-    return compared | {"verdict": verdict, "reason": "; ".join(filter(None, reasons)), "together": together}
+    if not reasons:
+        ratio, compared["together"] = samples.ratio(a, b, is_one_machine=is_one_source)
+        compared["verdict"], reason = verdict_of(ratio)
+        reasons.append(reason)
+        compared |= {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
+        if a.threads != b.threads:
+            reasons.append(f"{a.threads} and {b.threads} threads")
+        if a.precision != b.precision:
+            reasons.append(f"{a.precision} and {b.precision} precision")
+    return compared | {"reason": "; ".join(filter(None, reasons))}

@@ -136,8 +136,9 @@ def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
     rivals = [cell for cell in in_case if cell.is_cpu and cell.precision == base.precision]
     if row.is_cpu:
         rivals = [cell for cell in rivals if cell.architecture == base.architecture]
-    for fastest in _timed(rivals)[:1]:
+    if base.is_cpu:
+        fastest = _timed(rivals)[0]
         over_fastest = base.time.value / fastest.time.value
-        if base.is_cpu and over_fastest > RIVAL:
+        if over_fastest > RIVAL:
             reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
     return "; ".join(reasons)
