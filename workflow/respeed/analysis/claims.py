@@ -400,11 +400,11 @@ def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tup
 
 def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict, case: str = "") -> ClaimRow:
     """Return the row about a claim on a machine, or about some of its cases."""
+    measured = _timed(cases)
     printed = [stated.published for stated in cases if stated.text]
-    numbers = [measured.ratio.value for measured in _timed(cases)]
-    ends = _ends(_timed(cases))
-    profiles = [row.profile for row, _ in _pairs(cases)]
-    base_profiles = [base.profile for _, base in _pairs(cases)]
+    ends = _ends(measured)
+    profiles = [row.profile for row, _ in _pairs(measured)]
+    base_profiles = [base.profile for _, base in _pairs(measured)]
     return ClaimRow(
         machine,
         paper,
@@ -412,17 +412,17 @@ def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict,
         case=case,
         published_low=min(printed, default=None),
         published_high=max(printed, default=None),
-        speedup=numbers[0] if len(numbers) == 1 else None,
+        speedup=measured[0].ratio.value if len(measured) == 1 else None,
         speedup_low=min(ends, default=None),
         speedup_high=max(ends, default=None),
-        doubt=say_doubt(cases),
+        doubt=say_doubt(measured),
         verdict=verdict.kind,
         reason=verdict.reason,
         profile=" or ".join(dict.fromkeys(profiles)),
         base_profile=" or ".join(dict.fromkeys(base_profiles)),
         says=claim.says,
         published=say_published(cases),
-        here=_say_ours(claim, cases) if numbers else "",
+        here=_say_ours(claim, measured, ends) if measured else "",
     )
 
 
@@ -433,16 +433,14 @@ def _ends(measured: Cases) -> list[float]:
     return [*lows, *highs] if len(lows) == len(measured) else []
 
 
-def _say_ours(claim: Claim, cases: Cases) -> str:
-    """Return the range of our numbers as text, with their interval and precisions."""
-    measured = _timed(cases)
+def _say_ours(claim: Claim, measured: Cases, ends: Sequence[float]) -> str:
+    """Return the range of our numbers as text, with the `ends` of their interval, and their precisions."""
     write = format_whole_share if claim.test == "memory" else format_speedup
-    ends = _ends(measured)
     texts = [
         _range([case.ratio.value for case in measured], write),
         f"({_range(ends, write)})" if ends else NO_INTERVAL,
     ]
-    for row, base in _pairs(cases):
+    for row, base in _pairs(measured):
         across = across_precisions(row.precision, [base.precision])
         if across:
             texts.append(f"({across})")
@@ -519,17 +517,20 @@ def _average(claim: Claim, parts: Cases) -> ClaimCase:
     numbers = [Estimate(case.published) for case in parts]
     upper_ends = [Estimate(case.published * (1 + case.rounding)) for case in parts]
     published = estimate_mean(numbers, claim.mean).value
-    largest = estimate_mean(upper_ends, claim.mean).value
-    mean = ClaimCase("mean", f"{claim.mean} mean", published=published, text=format_speedup(published))
-    mean = replace(mean, rounding=largest / published - 1)
     absent = {case.table: case.untimed for case in parts if case.untimed}
-    if absent:
-        is_due = all(case.is_due for case in parts if case.untimed)
-        return replace(mean, untimed=_by_reason(absent, len(claim.of)), is_due=is_due)
-    ratio = estimate_mean([case.ratio for case in parts], claim.mean)
-    rounds = min(case.rounds for case in parts)
-    pairs = tuple(_pairs(parts))
-    return replace(mean, ratio=ratio, rounds=rounds, pairs=pairs, unfair=_largest_unfair(parts))
+    return ClaimCase(
+        "mean",
+        f"{claim.mean} mean",
+        published=published,
+        text=format_speedup(published),
+        rounding=estimate_mean(upper_ends, claim.mean).value / published - 1,
+        untimed=_by_reason(absent, len(claim.of)),
+        is_due=bool(absent) and all(case.is_due for case in parts if case.untimed),
+        ratio=estimate_mean([case.ratio for case in parts], claim.mean),
+        rounds=min(case.rounds for case in parts),
+        pairs=tuple(_pairs(parts)),
+        unfair=_largest_unfair(parts),
+    )
 
 
 def _compare(claim: Claim, paper: Paper, case: ClaimCase, machine: Measured, number: int) -> ClaimCase:
