@@ -179,9 +179,7 @@ def _merge_columns(cases: Cases) -> list[ClaimCase]:
         chosen = places.get("inside") or places.get("open")
         if places.keys() == {"above", "below"}:
             chosen = ClaimCase(column, column, untimed=EITHER, is_due=True)
-        if chosen and len(alike) > 1:
-            alike = [replace(chosen, name=column)]
-        merged += alike
+        merged += [chosen] if chosen else alike
     return merged
 
 
