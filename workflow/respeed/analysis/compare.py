@@ -15,10 +15,10 @@ from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
 
-# What of a cell is in the document, besides its seconds on both sides.
-OF_CELL = (*CellKey._fields[1:], "label")
+# What the document says of two cells one of which has no time.
 NOT_COMPARED = {
-    "speedup": None, "speedup_low": None, "speedup_high": None, "verdict": "not compared", "reason": "", "together": False,
+    "speedup": None, "speedup_low": None, "speedup_high": None,
+    "verdict": "not compared", "reason": "", "together": False,
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    compared: dict[str, Any] = {name: getattr(a, name) for name in OF_CELL}
+    compared: dict[str, Any] = {name: getattr(a, name) for name in CellKey._fields[1:]}
     compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds} | NOT_COMPARED
     reasons = []
     for cell in (a, b):
