@@ -183,7 +183,8 @@ def compare(
     work = (problem.flops or math.nan) / 1e9
     seconds = row.seconds or math.nan
     base_seconds = base.seconds or math.nan
-    last = speedup.value / (peak / base_peak) / (algorithm or 1.0)
+    peaks = peak / base_peak
+    last = speedup.value / peaks / (algorithm or 1.0)
     is_share = same_work or not problem.experiment.algorithms
     return Factors(
         row.machine,
@@ -197,7 +198,7 @@ def compare(
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         printed=printed,
-        peaks=peak / base_peak,
+        peaks=peaks,
         algorithm=algorithm,
         shares=last if is_share else None,
         rest=None if is_share else last,
