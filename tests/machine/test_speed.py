@@ -234,7 +234,7 @@ def test_a_slow_product_names_likely_causes(
     assert both["speed"] == pytest.approx({"rate": 100, "unit": "GFLOP/s", "computed": 358.4, "share": 100 / 358.4})
     assert both["advice"] == (
         "slow for this machine: virtual CPUs that share a core (try half as many threads)? Haswell kernels without "
-        "AVX-512 (try a newer SciPy, or MKL)? another line of this column? heat or a power limit (watch the clock "
+        "AVX-512 (try a newer SciPy, or MKL)? what the lines above name? heat or a power limit (watch the clock "
         "while it computes)?"
     )
 

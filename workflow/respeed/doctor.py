@@ -65,7 +65,7 @@ LOW_SHARE = 0.5
 # OpenBLAS's kernels that use AVX-512.
 WIDE_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids", "unknown")
 VIRTUAL = "virtual CPUs that share a core (try half as many threads)"
-UNSEEN = "another line of this column? heat or a power limit (watch the clock while it computes)"
+UNSEEN = "what the lines above name? heat or a power limit (watch the clock while it computes)"
 # What the kernel counts, as a finding: its subject, what happens, and what to do.
 LOST = {
     "quota_seconds": (

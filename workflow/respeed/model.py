@@ -600,12 +600,6 @@ class Paper:
         numbers = [place for place, printed in self.published.items() if printed.is_number]
         return len({column for table, column, _ in numbers if table == experiment.name}) > 1
 
-    @property
-    def first_drawn(self) -> Experiment:
-        """Return the first table that has a figure, or else the first table."""
-        tables = [*self.experiments.values()]
-        return next(filter(self.has_figure, tables), tables[0])
-
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
         return self.published.get(self._place(experiment, case, row))

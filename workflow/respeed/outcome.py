@@ -59,7 +59,7 @@ def announce(run: Run) -> str:
         return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
     renamed = say_renamed(run.machine, run.smoke)
     lines = [*_count_due(run), *denied, *(f"  {line}" for line in chain(renamed, say_limits(run, run.plan)))]
-    if run.plan.next_turn() is None:
+    if not run.plan.next_turn():
         lines.append("  nothing is due; ./run respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()
@@ -72,7 +72,7 @@ def announce(run: Run) -> str:
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
-    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.is_due))
+    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.rounds_left))
     lines = []
     for paper, table in chosen_tables(run.config, run.papers):
         cells = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
@@ -105,7 +105,7 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
 
 
 def say_farewell(run: Run) -> Outcome:
-    """Print the last lines of a run: its finding, where figure, report and tables are, and what came out."""
+    """Print the last lines of a run: its finding, where report and tables are, and what came out."""
     document = Path(f"{run.document}.pdf")
     page = document.with_suffix(".html")
     if document.exists():
@@ -116,9 +116,6 @@ def say_farewell(run: Run) -> Outcome:
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
             places += f", for a browser {page}"
         places += f"; tables are in {run.results}/tables"
-        figure = Path(run.first_figure)
-        if figure.exists():
-            places += f"; its first figure is {figure}"
         _say(f"the report is {places}")
     if run.nodes:
         return Outcome(False, False)
@@ -159,7 +156,7 @@ def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outco
         last.append(say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)))
     for line in [*_say_hidden(run), *_say_open(run, judged), "; ".join(filter(None, last))]:
         say(line)
-    return Outcome(bool(failed), plan.next_turn() is not None)
+    return Outcome(bool(failed), bool(plan.next_turn()))
 
 
 def _some(names: list[str]) -> str:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from respeed.records import files_of_machine, record_paths, recorded_machines, w
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work
-from respeed.shown import machines_shown, papers_shown, profiles_shown
+from respeed.shown import papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -112,7 +112,9 @@ class Run:
         """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
         if self.nodes and self.config.show == (THIS,):
             return [ALL]
-        return [THIS] if self.smoke and ALL not in self.config.show else self.config.show
+        if self.smoke and ALL not in self.config.show:
+            return [THIS]
+        return self.config.show
 
     @property
     def results(self) -> str:
@@ -137,16 +139,15 @@ class Run:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
         folder = Path(self.results, "logs", self.machine)
         stamps = [*folder.glob("measured-*[0-9]")]
-        is_left = (
-            not stamps
-            or _newest(stamps) < _newest(record_paths(self.smoke, self.machine))
-            or self.plan.next_turn() is not None
-        )
+        records = record_paths(self.smoke, self.machine)
+        is_newer = _newest(stamps) < _newest(records)
+        is_left = not stamps or is_newer or bool(self.plan.next_turn())
         return {self.machine: str(folder / f"measured-{len(stamps) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
         """Return a checksum of the settings and files that decide what is asked of a machine's node."""
-        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
+        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml"]
+        files += [*HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
         for paper in self.config.papers:
             files += (PAPERS / paper).glob("*")
         texts = [setting.encode() for setting in self.settings]
@@ -169,13 +170,6 @@ class Run:
             files += [PAPERS / paper / "paper.yaml", PAPERS / paper / "published.csv"]
         paths = [os.path.relpath(path) for path in files if path.is_file()]
         return [*self.stamps.values(), *sorted(map(str, records)), *sorted(paths)]
-
-    @property
-    def first_figure(self) -> str:
-        """Return the path of the figure of the first paper's first drawn table, on the first machine that is shown."""
-        paper = next(iter(self.papers.values()))
-        machine = next(iter(machines_shown(self.smoke, self.machine, self.show)), self.machine)
-        return f"{self.results}/figures/{paper.name}/{paper.first_drawn.name}/{machine}-speedup.png"
 
     # The arguments of the commands that rules call.
 
@@ -218,18 +212,20 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
     profiles = profiles_shown(config.profiles if measures else ())
     if not measures:
-        config = replace(
-            config,
-            papers=tuple(name for name in config.papers if name in papers),
-            profiles=tuple(name for name in config.profiles if name in profiles),
-        )
+        valid = _among(papers, config.papers)
+        config = replace(config, papers=valid, profiles=_among(profiles, config.profiles))
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), config.this_machine)
     notes = None if nodes else notes_of(machine)
     if notes and notes.profiles is not None:
-        named = tuple(name for name in config.profiles if name in notes.profiles)
-        config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
+        named = notes.profiles if config.all_profiles else _among(notes.profiles, config.profiles)
+        config = replace(config, profiles=named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
+
+
+def _among(known: Container[str], names: Names) -> Names:
+    """Return the names that are known."""
+    return tuple(name for name in names if name in known)
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
