@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.stats import trim_mean
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.claims import Compared, Stated, judge_claim
+from respeed.analysis.claims import ClaimCase, judge_claim
 from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples, compare_machines, make_speedups
@@ -30,7 +30,7 @@ from respeed.inputs.config import Preset
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.machine import describe_machine
-from respeed.model import Case, Claim
+from respeed.model import Case
 from respeed.protocol import REAL, Block
 from respeed.records import SCHEMA, Record, Result, Start, Warmup
 from respeed.schedule.plan import Plan
@@ -359,16 +359,15 @@ def simulate_claim(
     """How often each verdict is given on machines of these true ratios, of so many rounds of each of the two rows. What
     a round has for all of its cases is as large as what each case has of its own."""
     draw, found = np.random.default_rng(1), Counter[str]()
-    claim = Claim("it", "It is.", test, "table", "gpu")
     for _ in range(machines):
-        shared, answers = draw.normal(0, noise, (2, rounds)), dict[Stated, Compared]()
+        shared, cases = draw.normal(0, noise, (2, rounds)), []
         for place, level in enumerate(levels):
             row, base = np.exp(shared + draw.normal(np.log([[level], [1.0]]), noise, (2, rounds)))
             ratio, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
             told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
-            stated = Stated(str(place), str(place), **told | ({"text": "x"} if "published" in told else {}))
-            answers[stated] = Compared(stated, ratio, rounds)
-        found[judge_claim(claim, answers).kind] += 1
+            text = "x" if "published" in told else ""
+            cases.append(ClaimCase(*[str(place)] * 3, text=text, ratio=ratio, rounds=rounds, **told))
+        found[judge_claim(test, cases).kind] += 1
     return found
 
 

@@ -1,6 +1,6 @@
 """What measured numbers say of a claim."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log1p
 from typing import Any
@@ -17,14 +17,12 @@ from respeed.analysis.claims import (
     REPRODUCED,
     SMALLER,
     WEAKLY,
-    Compared,
-    Stated,
+    ClaimCase,
     judge_claim,
     say_doubt,
 )
 from respeed.analysis.estimates import Estimate
-from respeed.analysis.pairs import Untimed
-from respeed.model import Claim, Printed
+from respeed.model import Printed
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 WITHOUT = Estimate(10)
@@ -34,28 +32,24 @@ def near(value: float, margin: float = 0.03) -> Estimate:
     return Estimate(value, log1p(margin))
 
 
-def cases(*numbers: float | Estimate, margin: float = 0.03, **facts: Any) -> dict[Stated, Any]:
+def cases(*numbers: float | Estimate, margin: float = 0.03, **facts: Any) -> list[ClaimCase]:
     """A case of each of these numbers; `facts` that are lists have one for each."""
-    found: dict[Stated, Any] = {}
+    found = []
     for index, (name, number) in enumerate(zip(NAMES, numbers, strict=False)):
         own = {key: value[index] if isinstance(value, list) else value for key, value in facts.items()}
-        ours = {key: own.pop(key) for key in ("pairs", "unfair") if key in own}
-        rounds, text = own.pop("rounds", 6), "x" if "published" in own else ""
-        stated = Stated(name, **{"column": name, "text": text} | own)
-        found[stated] = Compared(
-            stated, number if isinstance(number, Estimate) else near(number, margin), rounds, **ours
-        )
+        usual = {"column": name, "text": "x" if "published" in own else "", "rounds": 6}
+        ratio = number if isinstance(number, Estimate) else near(number, margin)
+        found.append(ClaimCase(name, name, ratio=ratio, **usual | own))
     return found
 
 
-def judge(test: str, answers: Mapping[Stated, Any]) -> tuple[str, str]:
-    claim = Claim("it", "It is.", test, "table", "gpu")
-    verdict = judge_claim(claim, answers)
-    return verdict.kind, verdict.say(test, len(answers))
+def judge(test: str, answers: Sequence[ClaimCase]) -> tuple[str, str]:
+    verdict = judge_claim(test, answers)
+    return verdict.kind, verdict.reason
 
 
-ABSENT = {Stated("z", "z"): Untimed("no CUDA device")}
-DISTURBED = {Stated("z", "z"): Untimed("no clean block", is_due=True)}
+ABSENT = [ClaimCase("z", "z", "z", untimed="no CUDA device")]
+DISTURBED = [ClaimCase("z", "z", "z", untimed="no clean block", is_due=True)]
 # A number so wide that it meets anything near, and what is said of it.
 WIDE = near(10, 0.4)
 MORE = "about 90 more rounds for an interval of ±10 %"
@@ -72,16 +66,17 @@ MORE = "about 90 more rounds for an interval of ±10 %"
         ("each", cases(20, 20, 10, 20, published=10), LARGER, "larger at a, b and d"),
         ("each", cases(10, 20, 10, published=10), LARGER, "larger at b"),
         ("each", cases(20, 5, WIDE, published=10), ANOTHER_SHAPE, "larger at a, smaller at b"),
-        ("each", cases(10, published=10) | DISTURBED, NOT_SETTLED, "z: no clean block"),
-        ("each", cases(10, published=10) | ABSENT, REPRODUCED, "a difference of 6 % would show; z: no CUDA device"),
+        ("each", cases(10, published=10) + DISTURBED, NOT_SETTLED, "z: no clean block"),
+        ("each", cases(10, published=10) + ABSENT, REPRODUCED, "a difference of 6 % would show; z: no CUDA device"),
         ("each", ABSENT, NOT_TESTABLE, "no CUDA device"),
-        ("each", {}, NOT_TESTABLE, ""),
+        ("each", [], NOT_TESTABLE, ""),
         # Of two cases of one column one was published.
         ("each", cases(20, 10, published=10, column="x"), REPRODUCED, "a difference of 6 % would show"),
-        ("each", cases(10, published=10, column="z") | DISTURBED, REPRODUCED, "a difference of 6 % would show"),
+        ("each", cases(10, published=10, column="z") + DISTURBED, REPRODUCED, "a difference of 6 % would show"),
+        ("each", cases(20, published=10, column="z") + DISTURBED, NOT_SETTLED, "z: no clean block"),
         ("each", cases(20, 5, published=10, column="x"), NOT_SETTLED,
          "x: larger if one was run, smaller if another, and it is not known which"),
-        ("growth", cases(1, 2, published=[1, 2], column=["x", "z"]) | DISTURBED, NOT_SETTLED, "z: no clean block"),
+        ("growth", cases(1, 2, published=[1, 2], column=["x", "z"]) + DISTURBED, NOT_SETTLED, "z: no clean block"),
         # From case to case.
         ("growth", cases(1, 2, 1.5, 4), ANOTHER_SHAPE, "it falls from b to c"),
         ("growth", cases(4, 2, 1, 0.5), ANOTHER_SHAPE, "it falls from a to b"),
@@ -104,11 +99,11 @@ MORE = "about 90 more rounds for an interval of ±10 %"
         ("crossover", cases(0.1, 0.2, 0.9), SMALLER, ""),
         ("crossover", cases(2, 3, 0.9), ANOTHER_SHAPE, "faster at a and b, slower at c"),
         ("crossover", cases(0.99, 2, 9), NOT_SETTLED, "a: its interval leaves it open"),
-        ("crossover", cases(0.1, 2) | ABSENT, NOT_TESTABLE, "z: no CUDA device"),
+        ("crossover", cases(0.1, 2) + ABSENT, NOT_TESTABLE, "z: no CUDA device"),
         # Below an ideal, and near a copy.
         ("limited", cases(1.6, 4, ideal=[2, 4]), REPRODUCED, "efficiency 80 % to 100 %"),
         ("limited", cases(2, 4.1, ideal=[2, 4]), LARGER, "efficiency 100 % to 102 %: nearly no limit shows"),
-        ("limited", cases(0.9, 2.2, ideal=[2, 4]), SMALLER, "no faster at a"),
+        ("limited", cases(0.9, 2.2, ideal=[2, 4]), SMALLER, "slower at a"),
         ("limited", cases(1.95, margin=0.06, ideal=2), NOT_SETTLED,
          "efficiency 98 %: its interval leaves it open"),
         ("memory", cases(0.95, published=0.8, text=""), REPRODUCED, ""),
@@ -117,7 +112,7 @@ MORE = "about 90 more rounds for an interval of ±10 %"
     ],
 )  # fmt: skip
 def test_a_claim_has_the_verdict_of_its_rule_and_the_reason(
-    test: str, answers: Mapping[Stated, Any], verdict: str, why: str
+    test: str, answers: Sequence[ClaimCase], verdict: str, why: str
 ) -> None:
     assert judge(test, answers) == (verdict, why)
 
@@ -156,7 +151,7 @@ def test_growth_on_a_weak_row_is_weakly_reproduced_and_names_it(
     answers = cases(*numbers, pairs=((gpu, Cell("CPU", 1.0)),))
     assert judge(test, answers)[0] == verdict
     doubt = f"weak: GPU at a: {over} times the least it needs" if over and over > 2 else ""
-    assert say_doubt(list(answers.values())) == doubt
+    assert say_doubt(answers) == doubt
 
 
 @pytest.mark.parametrize(
@@ -174,7 +169,7 @@ def test_nothing_good_rests_on_an_unfair_base(
     """A base that is too slow makes a speedup too large, so that a smaller one stays smaller."""
     answers = cases(*numbers, unfair=["", "it ran on 1 of 16 cores"], **facts)
     assert judge(test, answers) == (verdict, why)
-    assert say_doubt(list(answers.values())) == "base not fair: it ran on 1 of 16 cores"
+    assert say_doubt(answers) == "base not fair: it ran on 1 of 16 cores"
 
 
 @pytest.mark.parametrize(

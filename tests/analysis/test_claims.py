@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.claims import count_results
-from respeed.analysis.columns import make_frame
-from respeed.analysis.tables import Cell
+from respeed.analysis.claims import say_precision
 from respeed.inputs.papers import load_papers
 from respeed.model import Claim
-from tests.derived import ALL, GPU, PAPER, Records, claims_frame, claims_of, every_case, frames_of, noisy, seven
+from tests.derived import ALL, GPU, PAPER, Records, claims_of, every_case, frames_of, noisy, seven
 
 RATES = {"ceilings": {"flops_per_second": 1e13, "bytes_per_second": 1e10}}
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")
@@ -71,7 +69,7 @@ def like_the_paper(*factors: float) -> Records:
           "doubt": "base not fair: label of torch-all is 2.00x as fast as PyTorch, one core"}),
         # A CPU that is slower than the paper's is not unfair.
         (GPU_OVER_CPU, rows(([50.0] * 4, BOTH), ([50 / printed for printed in PRINTED], GPU)),
-         {"verdict": "reproduced", "doubt": "slower than the paper's CPU: label of torch-all at 576x1024"}),
+         {"verdict": "reproduced", "doubt": ""}),
         # Cores are compared with cores.
         (SECOND_CORE, rows(([1.0] * 4, ONE), ([1 / p for p in PRINTED_BY_CORES], BOTH)),
          {"verdict": "reproduced", "doubt": ""}),
@@ -96,7 +94,7 @@ def like_the_paper(*factors: float) -> Records:
          {"verdict": "reproduced", "base_profile": "torch-1", "published": "1.13x to 1.85x"}),
         (SECOND_CORE, rows(([1.0] * 4, ONE), ([0.25] * 4, BOTH | {"threads": 4})),
          {"verdict": "not testable here",
-          "reason": "no row of 2 threads was measured, only of 4; add a hardware profile with threads: 2"}),
+          "reason": "no row of 2 threads was measured; add a hardware profile with threads: 2"}),
         (SECOND_CORE, rows(CPU), {"verdict": "not settled", "reason": "not measured yet"}),
     ],
 )  # fmt: skip
@@ -121,24 +119,24 @@ def test_a_total_is_the_cpus_seconds_over_the_gpus_and_theirs_is_over_the_faster
     assert (found.profile, found.published) == ("gpu", "~67.1x")
 
 
-def test_claims_are_counted_by_their_verdict_and_cells_by_their_interval() -> None:
-    claims = [
-        {"claim": "rbm-speedup"},
-        {"claim": "patches-speedup", "verdict": "larger"},
-        {"claim": "rbm-growth", "verdict": "larger"},
-        # Single cases, other machines and other papers are not counted.
-        *({"claim": "rbm-speedup"} | other for other in ({"case": "1"}, {"machine": "hut"}, {"paper": "other"})),
-    ]
+def test_cells_are_counted_by_their_interval() -> None:
     wide = seven([0.1, 0.2, 0.1, 0.2, 0.15, 0.12, 0.3], **ALL)
     for records, rounds in (
         (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 have no interval; 2 to 7 rounds"),
     ):  # fmt: skip
-        cells = make_frame(frames_of([*seven(0.1), *records]).cells, Cell)
-        claimed, known = count_results("box", PAPER, cells, claims_frame(*claims))
-        assert claimed == "Claims: 1 reproduced, 2 larger."
-        assert known == f"Of 2 numbers (a case on one row each), 1 are known to ±10 %{rounds} each."
-    disturbed = make_frame(frames_of(seven(0.1, run_delay_seconds=1.0)).cells, Cell)
-    assert count_results("box", PAPER, disturbed, claims_frame(*claims))[0].startswith("Nothing of this paper has")
+        cells = frames_of([*seven(0.1), *records]).cells
+        text = f"Of 2 numbers (a case on one row each), 1 are known to ±10 %{rounds} each."
+        assert say_precision(PAPER, cells) == text
+    assert not say_precision(PAPER, frames_of(seven(0.1, run_delay_seconds=1.0)).cells)
+
+
+def test_a_case_of_two_tables_is_counted_once() -> None:
+    """Two cases of equal times are two."""
+    shared, other = PAPER.experiments["rbm"].cases[:2]
+    table = dataclasses.replace(PAPER.experiments["rbm"], name="again", cases=(shared,))
+    paper = dataclasses.replace(PAPER, experiments={"rbm": PAPER.experiments["rbm"], "again": table})
+    cells = frames_of([*seven(0.1, case=shared), *seven(0.1, case=other)], {paper.name: paper}).cells
+    assert say_precision(paper, cells).startswith("Of 2 numbers (a case on one row each), 2 are known")
 
 
 LEE = load_papers(["lee2010"])

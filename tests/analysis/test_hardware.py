@@ -6,7 +6,6 @@ import pytest
 
 from respeed.analysis.hardware import describe_machine
 from respeed.records import Record
-from tests.derived import rounds_of
 from tests.made import make_record
 
 LABEL = "label of torch-1"
@@ -14,7 +13,7 @@ LABEL = "label of torch-1"
 
 def facts_of(*records: Record) -> dict[str, str]:
     """Those of facts.csv by name; what multiplied on a profile, by its label."""
-    return {row.fact: row.value for row in describe_machine("box", records, rounds_of(*records), None)}
+    return {row.fact: row.value for row in describe_machine("box", records, None)}
 
 
 def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:
@@ -23,20 +22,19 @@ def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:
         hardware = {"accelerator_driver": driver, "frequency_governor": governor, "memory_bytes": 2**34 + day}
         libraries = [{"internal_api": "openblas", "version": f"0.3.3{day // 3}", "architecture": "Zen"}]
         software = {"versions": {"numpy": f"2.{day}"}, "libraries": libraries, "version": f"1.{day // 3}"}
-        software |= {"label": f"{LABEL} {day}", "precision": ("fp64", "bf16", "fp32")[day - 1]}
         records.append(make_record(started=f"2026-01-0{day}T00:00:00+00:00", hardware=hardware, **software))
     shown = facts_of(*records)
     assert (shown["accelerator's driver"], shown["CPU governor"]) == ("550; 570", "none; performance")
-    assert (shown["numpy"], shown["libraries"]) == ("2.1, 2.2, 2.3", "openblas 0.3.30 (Zen), openblas 0.3.31 (Zen)")
-    assert shown["measured"] == "2026-01-01 to 2026-01-03 (UTC)"
-    assert shown[f"{LABEL} 3"] == "MKL 1.0 or MKL 1.1, threads: 1 asked, 1 ran, fp32"
+    assert (shown["numpy"], shown["libraries"]) == ("2.1; 2.2; 2.3", "openblas 0.3.30 (Zen); openblas 0.3.31 (Zen)")
+    assert shown["days"] == "2026-01-01; 2026-01-02; 2026-01-03"
+    assert shown[LABEL] == "MKL 1.0; MKL 1.1"
     # Some bytes of memory more after a boot are no second value.
     assert (shown["memory"], shown["physical cores"], shown["host"]) == ("16.0 GiB", "2", "unknown")
 
 
-def clock(mhz: float) -> dict[str, Any]:
-    after = {"sm_mhz": mhz, "highest_sm_mhz": max(1900.0, mhz + 380.0), "watts": 70.0, "reasons": 0x04}
-    return {"blocks": [{"device": [{"sm_mhz": 300.0}, after]}]}
+def limited(reasons: int) -> dict[str, Any]:
+    before = {"reasons": 0x80}
+    return {"blocks": [{"device": [before, {"sm_mhz": 1000.0, "reasons": reasons}]}]}
 
 
 T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts": 70.0, "driver": "580.1"}
@@ -47,18 +45,17 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
     [
         ("steps without graphs", [{"graphs": "no: RuntimeError: a copy waited"}] * 2,
          f"{LABEL}, rbm 192 x 576 x 1024: no: RuntimeError: a copy waited"),
-        ("between products", [{"elementwise": "triton 3.9.0"}, {"elementwise": "torch: no"}, {"elementwise": "torch"}],
-         f"{LABEL}: triton 3.9.0; {LABEL}: torch: no"),
-        ("devices",
-         [{"multiprocessors": 40, "accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
-         "Tesla T4: 40 multiprocessors, power limit 60 W (70 W by default), driver 580.1; "
-         "Tesla T4: 40 multiprocessors, power limit 70 W, driver 580.1"),
-        ("clocks under load", [clock(1000), clock(1500), clock(1600)],
-         f"{LABEL} ran at 1,500 of 1,980 MHz (lowest 1,000), at most 70 W: power cap after 3 of 3 blocks"),
+        ("power limit", [{"accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
+         "Tesla T4: 60 W; Tesla T4: 70 W"),
+        ("clocks limited by", [limited(0x04), limited(0x44), limited(0x00)], f"{LABEL}: power cap; {LABEL}: too hot"),
     ],
 )  # fmt: skip
-def test_what_a_device_told_is_a_line_of_each_that_differs_and_none_where_it_told_nothing(
-    fact: str, told: list[dict[str, Any]], text: str
-) -> None:
+def test_what_a_device_told_has_all_its_values(fact: str, told: list[dict[str, Any]], text: str) -> None:
     assert fact not in facts_of(make_record())
     assert facts_of(*(make_record(number=number, **one) for number, one in enumerate(told, start=1)))[fact] == text
+
+
+def test_what_fused_the_work_between_products_is_software() -> None:
+    records = [make_record(elementwise=fused, multiprocessors=40) for fused in ("triton 3.9.0", "torch: no", "torch")]
+    text = "MKL, 40 multiprocessors"
+    assert facts_of(*records)[LABEL] == f"{text}, triton 3.9.0; {text}, torch: no; {text}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.claims import state_claim
+from respeed.analysis.claims import list_cases
 from respeed.analysis.speedups import Samples, add_totals
 from respeed.analysis.tables import Cell
 from respeed.model import Case, Claim
@@ -89,10 +89,10 @@ def test_a_total_of_tiny_sizes_stands_beside_no_printed_one() -> None:
 def test_a_claim_about_sizes_is_not_about_their_total() -> None:
     for test, facts in (("memory", {}), ("crossover", {"over": ("gpu",)}), ("limited", {"over_case": "2048x1024"})):
         claim = Claim("it", "It is.", test, "dbn", "multi-cpu", by="visible" * (test == "limited"), **facts)
-        assert "total" not in {one.case for one in state_claim(claim, PAPER)}
+        assert "total" not in {one.case for one in list_cases(claim, PAPER)}
 
 
 def test_a_claim_about_single_sizes_has_these_in_the_order_of_the_table() -> None:
     sizes = DBN.case_names()
     claim = Claim("it", "It is.", "faster", "dbn", "gpu", ("single-cpu",), cases=(sizes[2], sizes[0]))
-    assert [one.case for one in state_claim(claim, PAPER)] == [sizes[0], sizes[2]]
+    assert [one.case for one in list_cases(claim, PAPER)] == [sizes[0], sizes[2]]

@@ -16,7 +16,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.claims import count_results
+from respeed.analysis.claims import say_precision
 from respeed.analysis.columns import make_frame, rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
@@ -268,12 +268,12 @@ def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
     """Print each claim with the published number, ours, and the verdict; then how precise the numbers are."""
     name = _recorded(machine, smoke) if machine else load_config().this_machine
     tables = read_tables(smoke, [name])
+    cells = list(rows_of(tables["cells"], Cell))
     papers = {}
     for paper in tables.papers.values():
         if paper.claims:
-            counts = count_results(name, paper, tables["cells"], tables["claims"])
-            papers[paper.name] = {"title": _title(paper), "counts": counts}
-    controls = "" if smoke else count_controls(rows_of(tables["cells"], Cell), Samples(tables["rounds"]))
+            papers[paper.name] = {"title": _title(paper), "precision": say_precision(paper, cells)}
+    controls = "" if smoke else count_controls(cells, Samples(tables["rounds"]))
     document = {
         "smoke": smoke,
         "machine": name,

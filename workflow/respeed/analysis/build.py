@@ -57,7 +57,7 @@ def make_tables(
         description = read_description(machine, smoke)
         if records or description:
             imports = read_imports(machine, smoke)
-            facts += describe_machine(machine, records, of_machine, description, imports)
+            facts += describe_machine(machine, records, description, imports)
         measured.append(of_machine)
         if description:
             descriptions[machine] = description

@@ -19,20 +19,16 @@ waits for launches at the smallest size. No claim is reproduced, and no number l
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 from operator import attrgetter
 from typing import NamedTuple
-
-import pandas as pd
 
 from respeed.analysis.cells import across_precisions
 from respeed.analysis.estimates import (
     SETTLED_MARGIN,
     Estimate,
-    Number,
     estimate_mean,
     level_of_each,
     rounds_missing,
@@ -43,16 +39,16 @@ from respeed.analysis.pairs import (
     Cells,
     Untimed,
     choose_rows,
-    over_theirs,
     say_least,
     share_of_copy,
     times_least,
     why_unfair,
 )
+from respeed.analysis.rounds import every_case
 from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
 from respeed.analysis.tables import Cell, CellKey, ClaimRow, group_by
-from respeed.model import SMOKE_TOTAL, TOTAL, Claim, Names, Paper, Papers
-from respeed.text import NO_INTERVAL, counted, format_share, format_speedup, format_whole_share, join_words
+from respeed.model import Claim, Paper, Papers
+from respeed.text import NO_INTERVAL, format_share, format_span, format_speedup, format_whole_share, join_words
 
 REPRODUCED = "reproduced"
 WEAKLY = "weakly reproduced"
@@ -62,236 +58,220 @@ ANOTHER_SHAPE = "trend not reproduced"
 NOT_FAIR = "not fair here"
 NOT_SETTLED = "not settled"
 NOT_TESTABLE = "not testable here"
-VERDICTS = (REPRODUCED, WEAKLY, LARGER, SMALLER, ANOTHER_SHAPE, NOT_FAIR, NOT_SETTLED, NOT_TESTABLE)
-
-# How a ratio above its band is called, and one below.
-FASTER = ("faster", "slower")
-WORDS = {"faster": FASTER, "crossover": FASTER, "limited": ("faster", "no faster")}
 
 # A program that moves its bytes at this share of a plain copy's rate is bound by memory. The copy reads and writes
 # another number of arrays, and the copy's best time counts: sums of long vectors were seen at 0.84 to 1.2.
 NEAR_COPY = 0.8
-# At this share of the ideal, such as the number of threads, nobody would speak of a limit.
+# At this share of the ideal, such as the number of threads, there is no practical limit.
 NEAR_IDEAL = 0.95
 # Why a case with a narrow interval is not settled, and why several cases of one printed column are not settled.
 LEFT_OPEN = "its interval leaves it open"
 EITHER = "larger if one was run, smaller if another, and it is not known which"
+UNKNOWN = Estimate(math.nan)
 
 
 @dataclass(frozen=True)
-class Stated:
-    """One case of a claim, as the paper states it.
+class ClaimCase:
+    """One case of a claim: what the paper states of it, and our ratio.
 
-    `heading` is its name for people, and `column` its printed column. If the claim names numbers, `published` is the
-    number in that column, `text` the number as text, and `rounding` its relative error; if not, `published` is the
-    bound that ratios must exceed. `ideal` is the ratio that a claim about a limit is compared with.
+    Attributes
+    ----------
+    case, column : the case and its printed column
+    name, table : the names of the case and of its table for people
+    published : the number that the claim names, or the bound that ratios must exceed
+    text, rounding : of a number, its text and its relative error; a bound has no text
+    ideal : the ratio that a claim about a limit is compared with
+    untimed, is_due : why we have no ratio, and whether that is only because a cell is not measured yet or disturbed
+    ratio : our ratio; NaN without one
+    rounds : the fewest rounds of the cells behind the ratio
+    pairs : these cells, each a row and its base; a mean has several pairs
+    unfair : why a base is not fair
     """
 
     case: str
+    name: str
     column: str = ""
-    heading: str = ""
+    table: str = ""
     published: float = 1.0
     text: str = ""
     rounding: float = 0.0
     ideal: float = 1.0
-
-    @property
-    def name(self) -> str:
-        """Return the name of the case for people: its heading, if it has one."""
-        return self.heading or self.case
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A case with our ratio, whose cells have at least so many `rounds`.
-
-    `pairs` has these cells, each a row and its base; a mean has several pairs. `unfair` says why a base is not fair.
-    """
-
-    stated: Stated
-    ratio: Estimate
-    rounds: int
+    untimed: str = ""
+    is_due: bool = False
+    ratio: Estimate = UNKNOWN
+    rounds: int = 0
     pairs: tuple[tuple[Cell, Cell], ...] = ()
     unfair: str = ""
 
     @property
-    def name(self) -> str:
-        """Return the name of the case for people."""
-        return self.stated.name
-
-    @property
-    def open(self) -> str:
-        """Return what the interval lacks to be settled; empty if it is settled."""
-        return what_is_missing(self.ratio, self.rounds)
+    def lacks(self) -> str:
+        """Return why there is no ratio, or what its interval lacks to be settled; empty if it is settled."""
+        return self.untimed or what_is_missing(self.ratio, self.rounds)
 
     @property
     def place(self) -> str:
-        """Return where the interval lies: above or below the published number with its rounding, inside, or open.
+        """Return where the interval lies: above or below the band of the published number, inside, open, or absent.
 
-        An interval that meets a printed number is inside only if it is narrow: a wide interval meets any number. A
-        bound has no inside.
+        The band of a number is its rounding: an interval that meets it is inside only if it is narrow, since a wide
+        interval meets any number. The band of a bound is all above it.
         """
-        published = self.stated.published
-        rounding = self.stated.rounding
-        if self.ratio.is_above(published * (1 + rounding)):
-            return "above"
-        if self.ratio.is_below(published * (1 - rounding)):
+        if self.untimed:
+            return "absent"
+        if self.ratio.is_above(self.published * (1 + self.rounding)):
+            return "above" if self.text else "inside"
+        if self.ratio.is_below(self.published * (1 - self.rounding)):
             return "below"
-        return "open" if self.open or not self.stated.text else "inside"
+        return "inside" if self.text and not self.lacks else "open"
 
 
-# The measured cases of a claim; and all of its cases, each with our ratio or the reason why there is none.
-Measured = Sequence[Compared]
-Answers = Mapping[Stated, Compared | Untimed]
-CROSSINGS = {
-    ("below", "above"): REPRODUCED,
-    ("above", "above"): LARGER,
+Cases = Sequence[ClaimCase]
+# The verdict on a crossover by the places of its first and last case, and on a single case by its place.
+CROSSINGS: Mapping[tuple[str, ...], str] = {
+    ("below", "inside"): REPRODUCED,
+    ("inside", "inside"): LARGER,
     ("below", "below"): SMALLER,
-    ("above", "below"): ANOTHER_SHAPE,
+    ("inside", "below"): ANOTHER_SHAPE,
+    ("inside",): "faster here",
+    ("below",): "slower here",
 }
 
 
-class Verdict(NamedTuple):
-    """A verdict, and the names of the cases that it rests on.
+class Measured(NamedTuple):
+    """The cells of a machine, by paper and table, and the times of their rounds."""
 
-    `above` and `below` lie above and below their bands. `lacking` maps cases that are open or absent to the reason.
-    `remark` is a reason of another kind.
-    """
+    tables: Mapping[tuple[str, str], Cells]
+    samples: Samples
+
+
+class Verdict(NamedTuple):
+    """A verdict and its reason; `lacking` has the names of cases that are open, and what each lacks."""
 
     kind: str
-    above: Names = ()
-    below: Names = ()
+    reason: str = ""
     lacking: Mapping[str, str] = {}
-    remark: str = ""
-
-    def say(self, test: str, cases: int) -> str:
-        """Return the reason for the verdict on a claim of so many cases; what holds for all of them names none."""
-        words = WORDS.get(test, (LARGER, SMALLER))
-        sides = zip(words, (self.above, self.below), strict=True)
-        places = [f"{word} at {join_words([*names])}" for word, names in sides if 0 < len(names) < cases]
-        return "; ".join(filter(None, [", ".join(places), self.remark, by_reason(self.lacking, cases)]))
 
 
-def by_reason(reasons: Mapping[str, str], number: int) -> str:
+def judge_claim(test: str, cases: Cases) -> Verdict:
+    """Judge a claim from all of its cases."""
+    answers = _merge_columns(cases) if test == "each" else cases
+    measured = _timed(answers)
+    absent = _names(answers, "absent")
+    verdict = Verdict(NOT_TESTABLE)
+    if measured and not (absent and test == "crossover"):
+        verdict = RULES.get(test, judge_each)(measured)
+    is_due = any(case.is_due for case in answers)
+    # A case without a time may yet make the claim fail.
+    if is_due and verdict.kind not in (ANOTHER_SHAPE, NOT_SETTLED):
+        verdict = Verdict(NOT_SETTLED)
+    if verdict.kind in (REPRODUCED, LARGER) and _largest_unfair(cases):
+        verdict = Verdict(NOT_FAIR, f"else {verdict.kind}")
+    if verdict.kind == REPRODUCED and test in ("growth", "crossover") and _say_weakest(cases):
+        verdict = verdict._replace(kind=WEAKLY)
+    reasons = verdict.reason, _by_reason({**verdict.lacking, **absent}, len(cases))
+    return verdict._replace(reason="; ".join(filter(None, reasons)))
+
+
+def _merge_columns(cases: Cases) -> list[ClaimCase]:
+    """Return the cases by printed column: of several that share a column, one that is reproduced is enough."""
+    merged: list[ClaimCase] = []
+    for column, alike in group_by(cases, attrgetter("column")).items():
+        places = {case.place: case for case in alike}
+        chosen = places.get("inside") or places.get("open")
+        if places.keys() == {"above", "below"}:
+            chosen = ClaimCase(column, column, untimed=EITHER, is_due=True)
+        merged += [chosen] if chosen else alike
+    return merged
+
+
+def judge_case(test: str, case: ClaimCase) -> Verdict:
+    """Judge one case of a claim by itself: a single number cannot grow."""
+    return judge_claim("each" if test == "growth" else test, [case])
+
+
+def _timed(cases: Cases) -> list[ClaimCase]:
+    """Return the cases that have a ratio."""
+    return [case for case in cases if not case.untimed]
+
+
+def _pairs(cases: Cases) -> list[tuple[Cell, Cell]]:
+    """Return our rows and their bases in these cases."""
+    return list(chain.from_iterable(case.pairs for case in cases))
+
+
+def _by_reason(reasons: Mapping[str, str], number: int) -> str:
     """Return each reason once, after the names that have it, unless these are all of that `number`."""
-    names = group_by(reasons, reasons.__getitem__)
-    texts = [reason if len(having) == number else f"{join_words(having)}: {reason}" for reason, having in names.items()]
+    texts = []
+    for reason, names in group_by(reasons, reasons.__getitem__).items():
+        if len(names) < number:
+            reason = f"{join_words(names)}: {reason}"
+        texts.append(reason)
     return "; ".join(texts)
 
 
-def _measured(answers: Answers) -> list[Compared]:
-    """Return the cases that have a ratio."""
-    return [answer for answer in answers.values() if isinstance(answer, Compared)]
+def _say_places(places: Mapping[str, Collection[str]], number: int) -> str:
+    """Return the names of the cases in each place, by the word for the place; what holds for all names none."""
+    texts = []
+    for word, names in places.items():
+        if 0 < len(names) < number:
+            texts.append(f"{word} at {join_words([*names])}")
+    return ", ".join(texts)
 
 
-def _absent(answers: Answers) -> dict[Stated, Untimed]:
-    """Return the cases that have no ratio, with the reasons."""
-    return {stated: answer for stated, answer in answers.items() if isinstance(answer, Untimed)}
+def _names(cases: Cases, side: str) -> dict[str, str]:
+    """Return the names of the cases that lie on this side, each with what its interval lacks to be settled."""
+    return {case.name: case.lacks or LEFT_OPEN for case in cases if case.place == side}
 
 
-def judge_claim(claim: Claim, answers: Answers) -> Verdict:
-    """Judge a claim from all of its cases."""
-    measured = _measured(answers)
-    absent = _absent(answers)
-    if not measured or (absent and claim.test == "crossover"):
-        return _untested(absent)
-    verdict = RULES[claim.test](measured)
-    if claim.test == "each":  # if several cases share one printed column, one reproduced case is enough
-        answered = {case.stated.column for case in measured if case.place == "inside"}
-        absent = {stated: untimed for stated, untimed in absent.items() if stated.column not in answered}
-    # A case without a time may yet make the claim fail.
-    if verdict.kind not in (ANOTHER_SHAPE, NOT_SETTLED) and any(untimed.is_due for untimed in absent.values()):
-        verdict = Verdict(NOT_SETTLED)
-    verdict = _question(verdict, measured)
-    if verdict.kind == REPRODUCED and claim.test in ("growth", "crossover") and find_weakest(measured):
-        verdict = verdict._replace(kind=WEAKLY)
-    return verdict._replace(lacking={**verdict.lacking, **_untested(absent).lacking})
+def _say_weakest(cases: Cases) -> str:
+    """Name the row, not the base, that is farthest above its bound; empty if no row is weak."""
+    weak = [row for row, _ in _pairs(cases) if times_least(row) > WEAK]
+    return say_least(max(weak, key=times_least)) if weak else ""
 
 
-def judge_case(claim: Claim, stated: Stated, answer: Compared | Untimed) -> Verdict:
-    """Judge one case of a claim by itself."""
-    if isinstance(answer, Untimed):
-        return _untested({stated: answer})
-    if claim.test == "crossover":
-        kind = {"above": "faster here", "below": "slower here"}.get(answer.place, NOT_SETTLED)
-        return Verdict(kind, lacking=_why_open([answer]))
-    # One case cannot grow: it is judged by its printed number.
-    rule = judge_numbers if claim.test == "growth" else RULES[claim.test]
-    return _question(rule([answer]), [answer])
-
-
-def _untested(absent: Mapping[Stated, Untimed]) -> Verdict:
-    kind = NOT_SETTLED if any(untimed.is_due for untimed in absent.values()) else NOT_TESTABLE
-    return Verdict(kind, lacking={stated.name: untimed.reason for stated, untimed in absent.items()})
-
-
-def _question(verdict: Verdict, measured: Measured) -> Verdict:
-    """Return the verdict; if it is good and rests on a base that is not fair, say only that."""
-    if verdict.kind not in (REPRODUCED, LARGER) or not any(case.unfair for case in measured):
-        return verdict
-    return Verdict(NOT_FAIR, remark=f"else {verdict.kind}")
-
-
-def find_weakest(measured: Measured) -> Cell | None:
-    """Return the row, not the base, that is farthest above its bound; None if no row is weak."""
-    rows = [row for row, _ in _pairs(measured) if times_least(row) > WEAK]
-    return max(rows, key=times_least, default=None)
-
-
-def say_doubt(measured: Measured) -> str:
-    """Return why numbers say less than they seem to: the weakest row, and a base that is not fair or slow."""
+def say_doubt(cases: Cases) -> str:
+    """Return why numbers say less than they seem to: the weakest row, and the base of the largest, if not fair."""
     doubts = []
-    if weakest := find_weakest(measured):
-        doubts.append(f"weak: {say_least(weakest)}")
-    if unfair := _largest_unfair(measured):
+    weakest = _say_weakest(cases)
+    if weakest:
+        doubts.append(f"weak: {weakest}")
+    unfair = _largest_unfair(cases)
+    if unfair:
         doubts.append(f"base not fair: {unfair}")
-    slowest = max((base for _, base in _pairs(measured)), key=over_theirs, default=None)
-    if slowest and over_theirs(slowest) > 1:
-        doubts.append(f"slower than the paper's CPU: {slowest.label} at {slowest.case}")
     return "; ".join(doubts)
 
 
-def _largest_unfair(measured: Measured) -> str:
-    """Return why a base is not fair: that of the largest number that has such a base."""
-    largest_first = sorted(measured, key=lambda case: case.ratio.value, reverse=True)
-    return next((case.unfair for case in largest_first if case.unfair), "")
+def _largest_unfair(cases: Cases) -> str:
+    """Return why a base is not fair: that of the largest number that has such a base; empty if all are fair."""
+    unfair = [case for case in cases if case.unfair]
+    return max(unfair, key=lambda case: case.ratio.value).unfair if unfair else ""
 
 
-def judge_numbers(measured: Measured) -> Verdict:
-    """Judge a claim that names a number for each case.
+def judge_each(measured: Cases) -> Verdict:
+    """Judge a claim that names a number, or a bound, for each case.
 
     If some cases lie above their number and others below, the trend is not reproduced, whatever becomes of open cases.
-    Otherwise one open case leaves the claim open.
+    A single case below its bound refutes the claim. Otherwise one open case leaves the claim open.
     """
-    names: dict[str, dict[str, str]] = defaultdict(dict)
-    for column, cases in group_by(measured, lambda case: case.stated.column).items():
-        places = {case.place: case.open for case in cases}
-        # One of several cases that share a printed column is enough.
-        side = "inside" if "inside" in places else cases[0].place if len(places) == 1 else "open"
-        names[side][column if len(cases) > 1 else cases[0].name] = places.get("open", EITHER)
-    above = tuple(names["above"])
-    below = tuple(names["below"])
+    number = len(measured)
+    above = _names(measured, "above")
+    below = _names(measured, "below")
+    unsettled = _names(measured, "open")
+    is_bound = not measured[0].text
+    reason = _say_places({LARGER: above, "slower" if is_bound else SMALLER: below}, number)
     if above and below:
-        return Verdict(ANOTHER_SHAPE, above, below)
-    if names["open"]:
-        return Verdict(NOT_SETTLED, lacking=names["open"])
+        return Verdict(ANOTHER_SHAPE, reason)
+    if unsettled and not (is_bound and below):
+        return Verdict(NOT_SETTLED, lacking=unsettled)
     if above or below:
-        kind = LARGER if above else SMALLER
-        return Verdict(kind, above, below) if names["inside"] else Verdict(kind)
+        return Verdict(LARGER if above else SMALLER, reason)
+    if is_bound:
+        return Verdict(REPRODUCED)
     # Two numbers may lie at opposite ends of their intervals.
     margin = 2 * max(case.ratio.margin or 0.0 for case in measured)
-    return Verdict(REPRODUCED, remark=f"a difference of {format_share(margin)} would show")
+    return Verdict(REPRODUCED, f"a difference of {format_share(margin)} would show")
 
 
-def judge_bound(measured: Measured) -> Verdict:
-    """Judge a claim that every ratio lies above a bound: a single case below is enough to refute the claim."""
-    if below := _names(measured, "below"):
-        return Verdict(SMALLER, below=below)
-    lacking = _why_open(measured)
-    return Verdict(NOT_SETTLED if lacking else REPRODUCED, lacking=lacking)
-
-
-def judge_growth(measured: Measured) -> Verdict:
+def judge_growth(measured: Cases) -> Verdict:
     """Judge whether a number grows from case to case, as the published one does.
 
     The number grows if the last interval lies above the first, and each case is known to be above the previous case or
@@ -303,77 +283,63 @@ def judge_growth(measured: Measured) -> Verdict:
     first = measured[0]
     last = measured[-1]
     if first is last:
-        return Verdict(NOT_SETTLED, remark=f"only {first.name} was measured; growth needs two cases")
+        return Verdict(NOT_SETTLED, f"only {first.name} was measured; growth needs two cases")
     for before, after in combinations(measured, 2):
         if _step(before, after) == "falls":
-            return Verdict(ANOTHER_SHAPE, remark=f"it falls from {before.name} to {after.name}")
+            return Verdict(ANOTHER_SHAPE, f"it falls from {before.name} to {after.name}")
     in_all = _step(first, last)
     if in_all == "level" and last.ratio.value <= first.ratio.value * (1 + SETTLED_MARGIN):
-        return Verdict(ANOTHER_SHAPE, remark=f"no larger at {last.name} than at {first.name}")
-    unsure = [(before, after) for before, after in pairwise(measured) if _step(before, after) == "open"]
-    if in_all == "rises" and not unsure:
+        return Verdict(ANOTHER_SHAPE, f"no larger at {last.name} than at {first.name}")
+    unsure = [pair for pair in pairwise(measured) if _step(*pair) == "open"]
+    if in_all != "rises":
+        unsure.append((first, last))
+    if not unsure:
         return Verdict(REPRODUCED)
-    before, after = [*unsure, (first, last)][0]
-    reason = before.open or after.open or "their intervals leave it open"
-    return Verdict(NOT_SETTLED, remark=f"{before.name} and {after.name} cannot be told apart yet: {reason}")
+    before, after = unsure[0]
+    reason = before.lacks or after.lacks or "their intervals leave it open"
+    return Verdict(NOT_SETTLED, f"{before.name} and {after.name} cannot be told apart yet: {reason}")
 
 
-def _step(before: Compared, after: Compared) -> str:
+def _step(before: ClaimCase, after: ClaimCase) -> str:
     """Return whether a number rises from a case to a later one, falls (by more than 10 %), stays level, or is open."""
     if after.ratio.is_above(before.ratio.high):
         return "rises"
     falls = after.ratio.value < before.ratio.value * (1 - SETTLED_MARGIN)
-    if before.ratio.is_above(after.ratio.high) and falls:
+    if falls and before.ratio.is_above(after.ratio.high):
         return "falls"
-    return "open" if falls or before.open or after.open else "level"
+    return "open" if falls or before.lacks or after.lacks else "level"
 
 
-def judge_crossover(measured: Measured) -> Verdict:
+def judge_crossover(measured: Cases) -> Verdict:
     """Judge whether the first ratio lies below 1 and the last ratio above 1; this needs all cases.
 
-    The verdict is larger if both ratios lie above 1, and smaller if both lie below 1.
+    The verdict is larger if both ratios lie above 1, and smaller if both lie below 1. Of one case, it is the side.
     """
-    ends = [measured[0], measured[-1]]
-    kind = CROSSINGS.get((ends[0].place, ends[1].place), NOT_SETTLED)
-    if kind == NOT_SETTLED:
-        return Verdict(kind, lacking=_why_open(ends))
-    return Verdict(kind, _names(measured, "above"), _names(measured, "below"))
+    ends = [measured[0], *measured[1:][-1:]]
+    unsettled = _names(ends, "open")
+    if unsettled:
+        return Verdict(NOT_SETTLED, lacking=unsettled)
+    kind = CROSSINGS[tuple(case.place for case in ends)]
+    sides = {"faster": _names(measured, "inside"), "slower": _names(measured, "below")}
+    return Verdict(kind, _say_places(sides, len(measured)))
 
 
-def judge_limited(measured: Measured) -> Verdict:
-    """Judge whether each ratio is above 1 and at least one clearly below its ideal; the remark has ratio / ideal."""
-    verdict = judge_bound(measured)
+def judge_limited(measured: Cases) -> Verdict:
+    """Judge whether each ratio is above 1 and at least one clearly below its ideal; the reason has ratio / ideal."""
+    verdict = judge_each(measured)
     if verdict.kind != REPRODUCED:
         return verdict
-    shares = sorted(case.ratio.value / case.stated.ideal for case in measured)
-    reached = f"efficiency {_range(list(map(format_whole_share, shares)))}"
-    if any(case.ratio.is_below(NEAR_IDEAL * case.stated.ideal) for case in measured):
-        return Verdict(REPRODUCED, remark=reached)
-    if all(case.ratio.is_above(NEAR_IDEAL * case.stated.ideal) for case in measured):
-        return Verdict(LARGER, remark=f"{reached}: nearly no limit shows")
-    return Verdict(NOT_SETTLED, remark=f"{reached}: {LEFT_OPEN}")
+    shares = [case.ratio.times(1 / case.ideal) for case in measured]
+    reached = f"efficiency {_range([share.value for share in shares], format_whole_share)}"
+    if any(share.is_below(NEAR_IDEAL) for share in shares):
+        return Verdict(REPRODUCED, reached)
+    if all(share.is_above(NEAR_IDEAL) for share in shares):
+        return Verdict(LARGER, f"{reached}: nearly no limit shows")
+    return Verdict(NOT_SETTLED, f"{reached}: {LEFT_OPEN}")
 
 
-# The rule of each test.
-RULES = {
-    "each": judge_numbers,
-    "mean": judge_numbers,
-    "growth": judge_growth,
-    "faster": judge_bound,
-    "crossover": judge_crossover,
-    "limited": judge_limited,
-    "memory": judge_bound,
-}
-
-
-def _names(measured: Measured, side: str) -> Names:
-    """Return the names of the cases that lie in this place."""
-    return tuple(case.name for case in measured if case.place == side)
-
-
-def _why_open(cases: Measured) -> dict[str, str]:
-    """Return why cases are open, by name."""
-    return {case.name: case.open or LEFT_OPEN for case in cases if case.place == "open"}
+# The rules of tests that do not judge each case alone.
+RULES = {"growth": judge_growth, "crossover": judge_crossover, "limited": judge_limited}
 
 
 def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow]:
@@ -384,13 +350,12 @@ def make_claims(cells: Cells, samples: Samples, papers: Papers) -> list[ClaimRow
     the numbers as text for people ("12.9x to 72.6x"). For a claim about memory, numbers are shares of a copy's rate.
     """
     rows: list[ClaimRow] = []
-    for machine, paper, claim, answers in _on_machines(cells, samples, papers):
-        rows.append(_row(machine, paper, claim, "", answers, judge_claim(claim, answers)))
-        if len(answers) == 1:
-            continue
-        for stated, answer in answers.items():
-            verdict = judge_case(claim, stated, answer)
-            rows.append(_row(machine, paper, claim, stated.case, {stated: answer}, verdict))
+    for machine, paper, claim, cases in _on_machines(cells, samples, papers):
+        verdict = judge_claim(claim.test, cases)
+        rows.append(_row(machine, paper, claim, cases, verdict))
+        for case in cases if len(cases) > 1 else ():
+            verdict = judge_case(claim.test, case)
+            rows.append(_row(machine, paper, claim, [case], verdict, case.case))
     return rows
 
 
@@ -404,34 +369,40 @@ def open_claims(cells: Cells, samples: Samples, papers: Papers) -> list[tuple[fl
         and the keys of the cells to measure.
     """
     unsettled = []
-    for *_, claim, answers in _on_machines(cells, samples, papers):
-        measured = _measured(answers)
-        if not measured or judge_claim(claim, {case.stated: case for case in measured}).kind != NOT_SETTLED:
+    for *_, claim, cases in _on_machines(cells, samples, papers):
+        measured = _timed(cases)
+        if judge_claim(claim.test, measured).kind != NOT_SETTLED:
             continue
-        unsure = [case for case in measured if case.open or judge_case(claim, case.stated, case).kind == NOT_SETTLED]
-        keys = {*chain.from_iterable(map(samples.keys_of, chain.from_iterable(_pairs(unsure))))}
-        # At least one more than the case has.
-        needed = [case.rounds + max(1, rounds_missing(case.ratio, case.rounds)) for case in unsure]
-        unsettled.append((max(needed, default=math.inf), keys))
+        most = 0.0
+        keys = set[CellKey]()
+        for case in measured:
+            if not case.lacks and judge_case(claim.test, case).kind != NOT_SETTLED:
+                continue
+            # At least one more than the case has.
+            more = max(1, rounds_missing(case.ratio, case.rounds))
+            most = max(most, case.rounds + more)
+            for cell in chain.from_iterable(case.pairs):
+                keys.update(samples.keys_of(cell))
+        unsettled.append((most or math.inf, keys))
     return unsettled
 
 
-def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Answers]]:
+def _on_machines(cells: Cells, samples: Samples, papers: Papers) -> Iterator[tuple[str, str, Claim, Cases]]:
     """Yield every claim on every machine: the names of the machine and the paper, the claim, and its cases there."""
-    for machine, of_machine in group_by(cells, attrgetter("machine")).items():
-        tables = group_by(of_machine, attrgetter("paper", "experiment"))
+    for name, of_machine in group_by(cells, attrgetter("machine")).items():
+        machine = Measured(group_by(of_machine, attrgetter("paper", "experiment")), samples)
         for paper in papers.values():
             for claim in paper.claims.values():
-                yield machine, paper.name, claim, compare_claim(claim, paper, tables, samples)
+                yield name, paper.name, claim, list_cases(claim, paper, machine)
 
 
-def _row(machine: str, paper: str, claim: Claim, case: str, answers: Answers, verdict: Verdict) -> ClaimRow:
-    """Return a row about some cases of a claim."""
-    measured = _measured(answers)
-    printed = [stated.published for stated in answers if stated.text]
-    low = _end(min, [answer.ratio.low for answer in measured])
-    high = _end(max, [answer.ratio.high for answer in measured])
-    pairs = _pairs(measured)
+def _row(machine: str, paper: str, claim: Claim, cases: Cases, verdict: Verdict, case: str = "") -> ClaimRow:
+    """Return the row about a claim on a machine, or about some of its cases."""
+    measured = _timed(cases)
+    printed = [stated.published for stated in cases if stated.text]
+    ends = _ends(measured)
+    profiles = [row.profile for row, _ in _pairs(measured)]
+    base_profiles = [base.profile for _, base in _pairs(measured)]
     return ClaimRow(
         machine,
         paper,
@@ -440,168 +411,160 @@ def _row(machine: str, paper: str, claim: Claim, case: str, answers: Answers, ve
         published_low=min(printed, default=None),
         published_high=max(printed, default=None),
         speedup=measured[0].ratio.value if len(measured) == 1 else None,
-        speedup_low=low,
-        speedup_high=high,
+        speedup_low=min(ends, default=None),
+        speedup_high=max(ends, default=None),
         doubt=say_doubt(measured),
         verdict=verdict.kind,
-        reason=verdict.say(claim.test, len(answers)),
-        profile=" or ".join(dict.fromkeys(row.profile for row, _ in pairs)),
-        base_profile=" or ".join(dict.fromkeys(base.profile for _, base in pairs)),
+        reason=verdict.reason,
+        profile=" or ".join(dict.fromkeys(profiles)),
+        base_profile=" or ".join(dict.fromkeys(base_profiles)),
         says=claim.says,
-        published=say_published(answers),
-        here=_say_ours(claim, measured, low, high),
+        published=say_published(cases),
+        here=_say_ours(claim, measured, ends) if measured else "",
     )
 
 
-def _end(choose: Callable[[Iterable[float]], float], ends: Sequence[Number]) -> Number:
-    """Return the end that is chosen of several intervals; None if there is no interval, or one has none."""
-    numbers = [end for end in ends if end]
-    return choose(numbers) if numbers and len(numbers) == len(ends) else None
+def _ends(measured: Cases) -> list[float]:
+    """Return the ends of the intervals of cases; none if one of the intervals is missing."""
+    lows = [case.ratio.low for case in measured if case.ratio.low]
+    highs = [case.ratio.high for case in measured if case.ratio.high]
+    return [*lows, *highs] if len(lows) == len(measured) else []
 
 
-def _say_ours(claim: Claim, measured: Measured, low: Number, high: Number) -> str:
-    """Return the range of our numbers as text, with their interval and precisions; empty if nothing was measured."""
-    if not measured:
-        return ""
+def _say_ours(claim: Claim, measured: Cases, ends: Sequence[float]) -> str:
+    """Return the range of our numbers as text, with the `ends` of their interval, and their precisions."""
     write = format_whole_share if claim.test == "memory" else format_speedup
-    interval = f"({write(low)} to {write(high)})" if low and high else NO_INTERVAL
-    texts = [_range(list(map(write, sorted(case.ratio.value for case in measured)))), interval]
-    marks = dict.fromkeys(across_precisions(row.precision, [base.precision]) for row, base in _pairs(measured))
-    return " ".join([*texts, *(f"({mark})" for mark in marks if mark)])
+    texts = [
+        _range([case.ratio.value for case in measured], write),
+        f"({_range(ends, write)})" if ends else NO_INTERVAL,
+    ]
+    for row, base in _pairs(measured):
+        across = across_precisions(row.precision, [base.precision])
+        if across:
+            texts.append(f"({across})")
+    return " ".join(dict.fromkeys(texts))
 
 
-def _pairs(cases: Measured) -> list[tuple[Cell, Cell]]:
-    """Return our rows and their bases in these cases."""
-    return list(chain.from_iterable(case.pairs for case in cases))
+def _range(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """Return the lowest and the highest value as text, or one of them if both read the same."""
+    texts = [write(min(values)), write(max(values))]
+    return " to ".join(dict.fromkeys(texts))
 
 
-def say_published(cases: Iterable[Stated]) -> str:
+def say_published(cases: Iterable[ClaimCase]) -> str:
     """Return the range of the printed numbers as text; equal numbers, such as 10 and 10.0, count as one."""
-    texts = {format_speedup(case.published): case.text for case in sorted(cases, key=attrgetter("published"))}
-    return _range(list(texts.values()))
+    ordered = sorted(cases, key=attrgetter("published"))
+    texts = {format_speedup(case.published): case.text for case in ordered[:1] + ordered[-1:]}
+    return " to ".join(texts.values())
 
 
-def _range(texts: list[str]) -> str:
-    """Return the first and the last text, or one of them if both are equal."""
-    return " to ".join(dict.fromkeys(texts[:1] + texts[-1:]))
-
-
-def state_claim(claim: Claim, paper: Paper) -> list[Stated]:
-    """Return the cases that a claim is about, as the paper states them.
+def list_cases(claim: Claim, paper: Paper, machine: Measured | None = None) -> Cases:
+    """Return the cases that a claim is about, as the paper states them and, on a machine, with our ratios.
 
     For a claim that names numbers (each, growth), these are only cases with a printed number; for a claim about memory,
-    the last case. A mean is one case, the mean over all cases of its claims.
+    the last case; for a mean, one case.
     """
-    if claim.of:
-        parts = chain.from_iterable(state_claim(paper.claims[name], paper) for name in claim.of)
-        return [_state_mean(claim, list(parts))]
+    cases: list[ClaimCase] = []
+    for part in [paper.claims[name] for name in claim.of] or [claim]:
+        stated = _state(part, paper)
+        if machine:
+            stated = [_compare(part, paper, case, machine, len(stated)) for case in stated]
+        cases += stated
+    return [_average(claim, cases)] if claim.of else cases
+
+
+def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
     experiment = paper.experiments[claim.experiment]
     experiment = experiment.original or experiment  # a claim is about the paper's sizes
-    words = experiment.column_words()
-    # A total is not a problem size: only claims about every case include the total.
-    no_size = () if claim.test in ("each", "faster") else (experiment.total_case,)
-    asked = claim.cases or words
-    names = [case for case in words if case in asked and case not in (claim.over_case, *no_size)]
-    sizes = {case.name: case.parameters[claim.by] for case in experiment.cases} if claim.by else {}
-    stated = []
-    for case in names[-1:] if claim.test == "memory" else names:
-        column_names = case, experiment.columns.get(case, case), words[case]
-        if claim.test not in ("each", "growth"):
-            ideal = sizes[case] / sizes[claim.over_case] if sizes else 1.0
-            least = NEAR_COPY if claim.test == "memory" else 1.0
-            stated.append(Stated(*column_names, published=least, ideal=ideal))
-        elif published := published_speedup(paper, claim.experiment, case, claim.row, claim.over):
-            text = published_text(paper, claim.experiment, case, claim.row, claim.over)
-            slow = paper.fastest(claim.experiment, case, claim.over)
-            across = across_precisions(paper.rows[claim.row].precision, [slow.precision] if slow else [])
-            rounding = paper.speedup_rounding(claim.experiment, case, claim.row, claim.over)
-            stated.append(Stated(*column_names, published, f"{text} ({across})" if across else text, rounding))
-    return stated
+    left_out = {claim.over_case}
+    if claim.test not in ("each", "faster"):  # a total is not a problem size
+        left_out.add(experiment.total_case)
+    cases = []
+    for name, words in experiment.column_words().items():
+        if name not in left_out and name in (claim.cases or [name]):
+            column = experiment.columns.get(name, name)
+            cases.append(ClaimCase(name, words, column, experiment.title))
+    if claim.test in ("each", "growth"):
+        numbers = [_state_number(claim, paper, case) for case in cases]
+        return [case for case in numbers if case.text]
+    if claim.test == "memory":
+        return [replace(case, published=NEAR_COPY) for case in cases[-1:]]
+    if claim.test == "limited":
+        sizes = {case.name: case.parameters[claim.by] for case in experiment.cases}
+        base = sizes[claim.over_case]
+        return [replace(case, ideal=sizes[case.case] / base) for case in cases]
+    return cases
 
 
-def _state_mean(claim: Claim, parts: Sequence[Stated]) -> Stated:
-    """Return the mean of printed numbers as one case."""
-    published = estimate_mean([Estimate(case.published) for case in parts], claim.mean).value
-    largest = estimate_mean([Estimate(case.published * (1 + case.rounding)) for case in parts], claim.mean).value
-    return Stated(
+def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
+    """Return the case with the published number; without a text if there is none."""
+    number = claim.experiment, case.case, claim.row, claim.over
+    text = published_text(paper, *number)
+    published = published_speedup(paper, *number)
+    if published is None:
+        return case
+    base = paper.fastest(claim.experiment, case.case, claim.over)
+    across = across_precisions(paper.rows[claim.row].precision, [base.precision] if base else [])
+    if across:
+        text += f" ({across})"
+    return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*number))
+
+
+def _average(claim: Claim, parts: Cases) -> ClaimCase:
+    """Return the mean of cases as one case; if one of them has no time here, we have no mean."""
+    numbers = [Estimate(case.published) for case in parts]
+    upper_ends = [Estimate(case.published * (1 + case.rounding)) for case in parts]
+    published = estimate_mean(numbers, claim.mean).value
+    absent = {case.table: case.untimed for case in parts if case.untimed}
+    return ClaimCase(
+        "mean",
         f"{claim.mean} mean",
         published=published,
         text=format_speedup(published),
-        rounding=largest / published - 1,
+        rounding=estimate_mean(upper_ends, claim.mean).value / published - 1,
+        untimed=_by_reason(absent, len(claim.of)),
+        is_due=bool(absent) and all(case.is_due for case in parts if case.untimed),
+        ratio=estimate_mean([case.ratio for case in parts], claim.mean),
+        rounds=min(case.rounds for case in parts),
+        pairs=tuple(_pairs(parts)),
+        unfair=_largest_unfair(parts),
     )
 
 
-def compare_claim(claim: Claim, paper: Paper, tables: Mapping[tuple[str, str], Cells], samples: Samples) -> Answers:
-    """Compare every case of the claim on one machine, given the machine's cells by paper and table."""
-    cases = state_claim(claim, paper)
-    if claim.of:
-        parts: dict[str, Answers] = {}
-        for name in claim.of:
-            part = paper.claims[name]
-            parts[name] = compare_claim(part, paper, tables, samples)
-        titles = {name: paper.experiments[paper.claims[name].experiment].title for name in claim.of}
-        return {mean: average(mean, claim.mean, parts, titles) for mean in cases}
-    cells = tables.get((paper.name, claim.experiment), ())
-    level = level_of_each(len(cases))  # a claim that is true is refused in at most 5 % of reports
-    return {stated: _compare_case(claim, paper, stated, cells, samples, level) for stated in cases}
-
-
-def _compare_case(
-    claim: Claim, paper: Paper, stated: Stated, cells: Cells, samples: Samples, level: float
-) -> Compared | Untimed:
-    """Return the case with the ratio of our two rows, or the reason why a row is missing."""
+def _compare(claim: Claim, paper: Paper, case: ClaimCase, machine: Measured, number: int) -> ClaimCase:
+    """Return one of a `number` of cases with the ratio of our two rows, or the reason why a row is missing."""
+    cells = machine.tables.get((paper.name, claim.experiment), ())
+    level = level_of_each(number)  # a claim that is true is refused in at most 5 % of reports
     try:
-        row, base = choose_rows(claim, paper, stated.case, cells)
-        ratio = share_of_copy(row) if claim.test == "memory" else samples.ratio(base, row, level)[0]
+        row, base = choose_rows(claim, paper, case.case, cells)
+        ratio, _ = machine.samples.ratio(base, row, level)
+        if claim.test == "memory":
+            ratio = share_of_copy(row)
     except Untimed as untimed:
-        return untimed
+        return replace(case, untimed=untimed.reason, is_due=untimed.is_due)
     if claim.over_case:
         ratio = ratio.times(times_the_work(base, row))
-    return Compared(stated, ratio, min(row.rounds, base.rounds), ((row, base),), why_unfair(row, base, cells))
+    rounds = min(row.rounds, base.rounds)
+    return replace(case, ratio=ratio, rounds=rounds, pairs=((row, base),), unfair=why_unfair(row, base, cells))
 
 
-def average(
-    mean: Stated, kind: str | None, parts: Mapping[str, Answers], titles: Mapping[str, str]
-) -> Compared | Untimed:
-    """Return the mean over all cases of several claims, which are called by the `titles` of their tables.
+def say_precision(paper: Paper, cells: Iterable[Cell]) -> str:
+    """Say how many of the `cells` of one machine are settled, and in how many rounds; empty if no cell has a time.
 
-    The paper's mean is over all printed cases: if one of these cases is missing here, we have no mean.
+    A case that two tables show is one measurement, and a total is none.
     """
-    lacking: dict[str, str] = {}
-    is_due = True
-    for name, answers in parts.items():
-        for untimed in _absent(answers).values():
-            lacking[titles[name]] = untimed.reason
-            is_due &= untimed.is_due
-    if lacking:
-        return Untimed(by_reason(lacking, len({*titles.values()})), is_due)
-    measured = list(chain.from_iterable(map(_measured, parts.values())))
-    ratio = estimate_mean([case.ratio for case in measured], kind)
-    rounds = min(case.rounds for case in measured)
-    return Compared(mean, ratio, rounds, tuple(_pairs(measured)), _largest_unfair(measured))
-
-
-def count_results(machine: str, paper: Paper, cells: pd.DataFrame, claims: pd.DataFrame) -> tuple[str, str]:
-    """Describe a paper's results on a machine in two texts: claims by verdict, and how many cells are settled.
-
-    The second text is empty if no cell has a time.
-    """
-    ran = cells[(cells["machine"] == machine) & (cells["paper"] == paper.name)]
-    ran = ran[~ran["status"].isin(["cannot-run", "due"]) & ~ran["case"].isin([TOTAL, SMOKE_TOTAL])]
-    # A case that two tables show is one measurement.
-    ran = ran[ran["seconds"].isna() | ~ran.duplicated(["profile", "algorithm", "seconds"])]
-    rounds = ran.loc[ran["seconds"] > 0, "rounds"]
-    if rounds.empty:
-        return "Nothing of this paper has been measured on this machine yet.", ""
-    is_whole = (claims["machine"] == machine) & (claims["paper"] == paper.name) & (claims["case"] == "")
-    counts = claims.loc[is_whole, "verdict"].value_counts()
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
-    settled = (ran["status"] == "settled").sum()
+    keys = {(table.name, case.name, case.workload): case.key for _, table, case in every_case({paper.name: paper})}
+    ran = {}
+    for cell in cells:
+        key = keys.get((cell.experiment, cell.case, cell.algorithm))
+        if cell.paper == paper.name and key and cell.status not in ("cannot-run", "due"):
+            ran[cell.profile, key] = cell
+    rounds = [cell.rounds for cell in ran.values() if cell.seconds]
+    if not rounds:
+        return ""
+    settled = sum(cell.status == "settled" for cell in ran.values())
     text = f"Of {len(ran)} numbers (a case on one row each), {settled} are known to ±{format_share(SETTLED_MARGIN)}"
-    without = ran["seconds_low"].isna().sum()
+    without = sum(cell.seconds_low is None for cell in ran.values())
     if without:
         text += f", {without} have no interval"
-    fewest = rounds.min()
-    most = rounds.max()
-    span = counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
-    return f"Claims: {verdicts}." if verdicts else "", f"{text}; {span} each."
+    return f"{text}; {format_span(rounds, 1)} rounds each."

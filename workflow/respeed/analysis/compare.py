@@ -8,12 +8,18 @@ from respeed.analysis.cells import make_cells
 from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell, CellKey
+from respeed.analysis.tables import Cell, CellKey, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
+
+# What the document says of two cells one of which has no time.
+NOT_COMPARED = {
+    "speedup": None, "speedup_low": None, "speedup_high": None,
+    "verdict": "not compared", "reason": "", "together": False,
+}  # fmt: skip
 
 
 def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
@@ -32,15 +38,15 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The table of rounds, with sessions numbered over all records of the source, and a column `source`. If the
-        chosen records measured a case in several ways, only the latest way counts.
+        The table of rounds, with sessions numbered over all records of the source. If the chosen records measured a
+        case in several ways, only the latest way counts.
 
     Raises
     ------
     UserError
         There is no such source, or the source has no rounds of WHEN.
     """
-    source, _, when = name.rpartition("@") if "@" in name else (name, "", "")
+    source, _, when = name.partition("@")
     source = source or load_config().this_machine
     machines = recorded_machines(smoke)
     if source not in machines:
@@ -50,15 +56,15 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
     moments: set[str] = set()
     for session, record in number_sessions(read_records(smoke, source)):
         start = record.start
-        words = {f"{session}", start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
+        words = {str(session), start.started[:10], start.commit, start.commit[:7]}  # git prints seven letters
+        moments |= words
+        sessions[start.started] = session
         if not when or when in words:
             chosen.append(record)
-        sessions[start.started] = session
-        moments |= words
     rounds = read_rounds(chosen, papers)
     if rounds.empty:
         raise UserError(f"compare: {name}: no rounds{nearest(when, moments)}")
-    return rounds.assign(session=rounds["started"].map(sessions), source=source)
+    return rounds.assign(session=rounds["started"].map(sessions))
 
 
 def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str, Any]:
@@ -75,44 +81,54 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     """
     if set(a["record"]) & set(b["record"]):
         raise UserError("compare: A and B have records in common; name two sessions, days or commits")
+    is_one_source = set(a["machine"]) == set(b["machine"])
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
-    ran = [cell for cell in make_cells(rounds, papers, {}, {}) if cell.status not in ("due", "cannot-run")]
-    in_a = {cell.key[1:]: cell for cell in ran if cell.machine == "a"}
-    in_b = {cell.key[1:]: cell for cell in ran if cell.machine == "b"}
     samples = Samples(rounds)
-    is_one = {*a["source"]} == {*b["source"]}
+    cells = make_cells(rounds, papers, {}, {})
+    ran = [cell for cell in cells if cell.status not in ("due", "cannot-run")]
+    compared = []
+    alone: dict[str, list[str]] = {"a": [], "b": []}
+    for key, sides in group_by(ran, lambda cell: cell.key[1:]).items():
+        if len(sides) > 1:
+            compared.append(_compare_cells(sides[0], sides[1], samples, is_one_source))
+        else:
+            alone[sides[0].machine].append("/".join(key))
     return {
         "a": _describe(a),
         "b": _describe(b),
         "confidence": RATIO_LEVEL,
-        "cells": [_compare_cells(cell, in_b[key], samples, is_one) for key, cell in in_a.items() if key in in_b],
-        "only_a": ["/".join(key) for key in in_a if key not in in_b],
-        "only_b": ["/".join(key) for key in in_b if key not in in_a],
+        "cells": compared,
+        "only_a": alone["a"],
+        "only_b": alone["b"],
     }
 
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
-    """Return the sources, sessions, commits, libraries, first and last time, and number of one side's rounds."""
-    several = {name: sorted({*rounds[name]} - {""}) for name in ("source", "machine", "session", "commit", "library")}
-    return several | {"first": rounds["started"].min(), "last": rounds["started"].max(), "rounds": len(rounds)}
+    """Return the machine, sessions, commits, libraries, first and last time, and number of one side's rounds."""
+    facts: dict[str, Any] = {}
+    for name in ("machine", "session", "commit", "library"):
+        facts[name] = sorted(set(rounds[name]) - {""})
+    facts["first"] = rounds["started"].min()
+    facts["last"] = rounds["started"].max()
+    facts["rounds"] = len(rounds)
+    return facts
 
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    compared: dict[str, Any] = {name: getattr(a, name) for name in (*CellKey._fields[1:], "label")}
-    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds}
-    untimed = [f"{cell.machine.upper()} {cell.status}, {cell.reason}" for cell in (a, b) if not cell.seconds]
-    if untimed:
-        compared |= dict.fromkeys(["speedup", "speedup_low", "speedup_high"])
-        return compared | {"verdict": "not compared", "reason": "; ".join(untimed), "together": False}
-    ratio, together = samples.ratio(a, b, is_one_machine=is_one_source)
-    verdict, reason = verdict_of(ratio)
-    reasons = [reason]
-    if a.threads != b.threads:
-        reasons.append(f"{a.threads} and {b.threads} threads")
-    if a.precision != b.precision:
-        reasons.append(f"{a.precision} and {b.precision} precision")
-    return compared | {
-        "speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high,
-        "verdict": verdict, "reason": "; ".join(filter(None, reasons)), "together": together,
-    }  # fmt: skip
+    compared: dict[str, Any] = {name: getattr(a, name) for name in CellKey._fields[1:]}
+    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds} | NOT_COMPARED
+    reasons = []
+    for cell in (a, b):
+        if not cell.seconds:
+            reasons.append(f"{cell.machine.upper()} {cell.status}, {cell.reason}")
+    if not reasons:
+        ratio, compared["together"] = samples.ratio(a, b, is_one_machine=is_one_source)
+        compared["verdict"], reason = verdict_of(ratio)
+        reasons.append(reason)
+        compared |= {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
+        if a.threads != b.threads:
+            reasons.append(f"{a.threads} and {b.threads} threads")
+        if a.precision != b.precision:
+            reasons.append(f"{a.precision} and {b.precision} precision")
+    return compared | {"reason": "; ".join(filter(None, reasons))}

@@ -13,7 +13,7 @@ from respeed.analysis.estimates import estimate_ratio, level_of_each, what_is_mi
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, group_by
-from respeed.text import format_share, format_speedup
+from respeed.text import format_speedup, measured_value
 
 # How far the ratio of times may be from the ratio of work, relative to the ratio of work. Besides its matrix products,
 # a step has a cost that is the same in each case.
@@ -44,12 +44,10 @@ def _judge_control(cell: Cell, first: Cell, samples: Samples, level: float) -> t
     # cancels.
     ratio, _ = estimate_ratio(samples.by_session(cell), samples.by_session(first), level)
     work = (cell.flops or 0.0) / (first.flops or math.nan)
-    text = (
-        f"{cell.case} on {cell.profile} of {cell.machine} took {format_speedup(ratio.value)} "
-        f"±{format_share(ratio.margin or 0.0)}, not {format_speedup(work)}"
-    )
+    took = measured_value(ratio.value, ratio.low, ratio.high, unit="x")
+    text = f"{cell.case} on {cell.profile} of {cell.machine} took {took.text} {took.interval}"
     if ratio.is_above(work * (1 + NEAR)) or ratio.is_below(work * (1 - NEAR)):
-        return FAILED, text
+        return FAILED, f"{text}, not {format_speedup(work)}"
     is_open = what_is_missing(ratio, min(first.rounds, cell.rounds))
     return (OPEN if is_open else AGREES), text
 
@@ -57,12 +55,14 @@ def _judge_control(cell: Cell, first: Cell, samples: Samples, level: float) -> t
 def say_failed(cells: Iterable[Cell], samples: Samples) -> str:
     """Describe the first control that failed, with its machine and ratio, and count the others; empty if none."""
     failed = [text for verdict, text in judge_controls(cells, samples) if verdict == FAILED]
+    if not failed:
+        return ""
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"Trust no number: a control failed ({failed[0]}{more})." if failed else ""
+    return f"Trust no number: a control failed ({failed[0]}{more})."
 
 
 def count_controls(cells: Iterable[Cell], samples: Samples) -> str:
     """Return a sentence with the numbers of controls that agree, are open, and failed; empty without controls."""
     counts = Counter(verdict for verdict, _ in judge_controls(cells, samples))
-    numbers = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if counts[verdict])
-    return f"Controls (twice the work takes twice the time): {numbers}." if numbers else ""
+    numbers = [f"{counts[verdict]} {verdict}" for verdict in (AGREES, OPEN, FAILED) if verdict in counts]
+    return f"Controls (twice the work takes twice the time): {', '.join(numbers)}." if numbers else ""

@@ -13,7 +13,7 @@ from operator import attrgetter
 from respeed.analysis.cells import is_beside
 from respeed.analysis.estimates import FULL_PRECISION, RIVAL, Estimate
 from respeed.analysis.tables import Cell
-from respeed.model import Claim, Paper
+from respeed.model import Claim, Names, Paper
 from respeed.text import format_number, format_speedup
 
 # A cell above this many times its bound is weak: its speedup says more of the program than of the hardware.
@@ -42,59 +42,56 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
     published row's precision if such rows were measured, or else in fp32. The base of a CPU row has the same package,
     so that the claim is about cores and not about libraries.
     """
-    in_case = [cell for cell in cells if cell.case == case]
-    if not in_case:
+    if case not in {cell.case for cell in cells}:
         raise Untimed(NOT_MEASURED)
-    fast = _candidates(paper, (claim.row,), claim.threads, in_case)
-    if claim.over_case:
-        return _choose_over_case(claim.over_case, fast, cells)
+    fast = _candidates(claim, paper, (claim.row,), claim.threads, case, cells)
+    may_be_base = cells
     if not claim.over:
-        return fast[0], fast[0]
-    slow = _candidates(paper, claim.over, 1 if claim.threads else None, in_case)
-    if fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
-        precisions = {paper.rows[name].precision for name in (claim.row, *claim.over)} - {FULL_PRECISION, ""}
+        labels = {cell.label for cell in fast}  # a label names the algorithm, too
+        may_be_base = [cell for cell in cells if cell.label in labels]
+    over = claim.over or (claim.row,)
+    threads = 1 if claim.threads else None
+    slow = _candidates(claim, paper, over, threads, claim.over_case or case, may_be_base)
+    if claim.over and fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
+        precisions = _precisions(paper, (claim.row, *over)) - {FULL_PRECISION}
         raise Untimed(f"no row in {' or '.join(sorted(precisions))} was measured; name a hardware profile in it")
     for row, base in itertools.product(fast, slow):
-        if not row.is_cpu or row.package == base.package:
+        is_alike = not row.is_cpu or row.package == base.package
+        if not claim.over:
+            is_alike = row.label == base.label
+        if is_alike:
             return row, base
-    raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(claim.over)}")
+    raise Untimed(f"no row of {fast[0].package} is compared with {' or '.join(over)}")
 
 
-def _choose_over_case(over_case: str, fast: Cells, cells: Cells) -> tuple[Cell, Cell]:
-    """Return the first of the rows `fast` that has a time in the case `over_case`, and its cell in that case.
-
-    The label of a row names the algorithm.
-    """
-    bases = {(cell.profile, cell.label): cell for cell in cells if cell.case == over_case}
-    pairs = [(row, bases[row.profile, row.label]) for row in fast if (row.profile, row.label) in bases]
-    if not pairs:
-        raise Untimed(f"{over_case} does not run on the same row")
-    for row, base in pairs:
-        if base.seconds:
-            return row, base
-    untimed = pairs[0][1]
-    raise Untimed(f"{over_case}: {untimed.reason}", is_due(untimed))
+def _precisions(paper: Paper, names: Collection[str]) -> set[str]:
+    """Return the precisions of published rows; fp32 if one is not known."""
+    return {paper.rows[name].precision or FULL_PRECISION for name in names}
 
 
-def _candidates(paper: Paper, names: Collection[str], threads: int | None, cells: Cells) -> list[Cell]:
-    """Return the timed cells, on `threads` if given, that are compared with published rows `names`, fastest first."""
-    answering = [cell for cell in cells if is_beside(paper, cell, names)]
-    precisions = {paper.rows[name].precision or FULL_PRECISION for name in names}
-    alike = [cell for cell in answering if cell.precision in precisions]
-    full = [cell for cell in answering if cell.precision == FULL_PRECISION]
-    timed = [cell for cell in alike if cell.seconds] or [cell for cell in full if cell.seconds]
+def _candidates(claim: Claim, paper: Paper, names: Names, threads: int | None, case: str, cells: Cells) -> list[Cell]:
+    """Return the timed cells of a case, on `threads` if given, compared with published rows `names`, fastest first."""
+    in_case = [cell for cell in cells if cell.case == case]
+    compared = [cell for cell in in_case if is_beside(paper, cell, names)]
+    alike = [cell for cell in compared if cell.precision in _precisions(paper, names)]
+    full = [cell for cell in compared if cell.precision == FULL_PRECISION]
+    untimed = full or alike
+    if not untimed:
+        raise Untimed(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
+    timed = _timed(alike) or _timed(full)
     if not timed:
-        untimed = full or alike
-        if not untimed:
-            raise Untimed(f"no hardware profile here is compared with the paper's row {' or '.join(names)}")
         absent = next(filter(is_due, untimed), untimed[-1])
-        raise Untimed(absent.reason, is_due(absent))
+        prefix = f"{case}: " if case == claim.over_case else ""
+        raise Untimed(prefix + absent.reason, is_due(absent))
     fitting = [cell for cell in timed if threads in (None, cell.threads)]
     if not fitting:
-        counts = " and ".join(map(str, sorted({cell.threads or 0 for cell in timed})))
-        text = f"no row of {threads} threads was measured, only of {counts}"
-        raise Untimed(f"{text}; add a hardware profile with threads: {threads}")
-    return sorted(fitting, key=attrgetter("seconds"))
+        raise Untimed(f"no row of {threads} threads was measured; add a hardware profile with threads: {threads}")
+    return fitting
+
+
+def _timed(cells: Cells) -> list[Cell]:
+    """Return the cells that have a time, fastest first."""
+    return sorted((cell for cell in cells if cell.seconds), key=attrgetter("seconds"))
 
 
 def is_due(cell: Cell) -> bool:
@@ -117,12 +114,8 @@ def times_least(cell: Cell) -> float:
 
 def say_least(cell: Cell) -> str:
     """Name a cell and say how far it is above its bound: "GPU at 576x1024: 6.2 times the least it needs"."""
-    return f"{cell.label} at {cell.case}: {format_number(times_least(cell), 2)} times the least it needs"
-
-
-def over_theirs(base: Cell) -> float:
-    """Return a CPU cell's seconds divided by those of the paper's CPU; 0 if it is no CPU, or the paper has none."""
-    return base.time.value / base.published_seconds if base.is_cpu and base.published_seconds else 0.0
+    times = format_number(times_least(cell), 2)
+    return f"{cell.label} at {cell.case}: {times} times the least it needs"
 
 
 def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
@@ -130,20 +123,22 @@ def why_unfair(row: Cell, base: Cell, cells: Cells) -> str:
 
     A base is not fair if it is weak, if it ran on fewer cores than its row has, or if another CPU row in its case, of
     the `cells` of its table, is `RIVAL` times as fast in the same precision. The base of a CPU row is compared only
-    with rows of its architecture.
+    with rows of its architecture. A row that is its own base, as in a claim about memory, is fair.
     """
+    if row is base:
+        return ""
     reasons = []
     if times_least(base) > WEAK:
         reasons.append(say_least(base))
     if base.threads and base.threads_ran and base.threads_ran < base.threads:
         reasons.append(f"{base.label} ran on {base.threads_ran} of {base.threads} cores")
-    may_be_base = [
-        cell for cell in cells if cell.is_cpu and cell.case == base.case and cell.precision == base.precision
-    ]
+    in_case = [cell for cell in cells if cell.case == base.case]
+    rivals = [cell for cell in in_case if cell.is_cpu and cell.precision == base.precision]
     if row.is_cpu:
-        may_be_base = [cell for cell in may_be_base if cell.architecture == base.architecture]
-    fastest = min((cell for cell in may_be_base if cell.seconds), key=attrgetter("seconds"), default=base)
-    over_fastest = base.time.value / fastest.time.value
-    if base.is_cpu and over_fastest > RIVAL:
-        reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
-    return "; ".join(reasons) if row is not base else ""
+        rivals = [cell for cell in rivals if cell.architecture == base.architecture]
+    if base.is_cpu:
+        fastest = _timed(rivals)[0]
+        over_fastest = base.time.value / fastest.time.value
+        if over_fastest > RIVAL:
+            reasons.append(f"{fastest.label} is {format_speedup(over_fastest)} as fast as {base.label}")
+    return "; ".join(reasons)

@@ -310,8 +310,7 @@ class ClaimRow(PaperRow):
     """Upper end of the interval of `speedup`, likewise. Empty if no interval."""
     doubt: str
     """Why the numbers say less than they seem to: the row farthest above twice the least that its FLOP and bytes need;
-    the base of the largest number, if that is not fair; and the base that is farthest slower than the paper's CPU.
-    Empty if there is no doubt."""
+    and the base of the largest number, if that is not fair. Empty if there is no doubt."""
     verdict: str
     """`reproduced`, `weakly reproduced`, `larger`, `smaller`, `trend not reproduced`, `not fair here`,
     `not settled` or `not testable here`; of one case of a crossover, `faster here` or `slower here`."""

@@ -31,7 +31,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
-from respeed.analysis.estimates import FULL_PRECISION, Estimate, Number
+from respeed.analysis.estimates import FULL_PRECISION, Estimate, Number, largest
 from respeed.analysis.speedups import Samples, case_of, published_text
 from respeed.analysis.tables import Cell, Factors, group_by
 from respeed.model import Experiment, Paper, Papers
@@ -60,6 +60,7 @@ class _Printed(NamedTuple):
 
     name: str
     label: str
+    is_cpu: bool
     seconds: float
     peak_gflops: Number
     precision: str
@@ -72,68 +73,64 @@ class _Problem(NamedTuple):
     paper: Paper
     experiment: Experiment
     case: str
-    flops: Number
-    traffic_bytes: Number
+    flops: Number = None
+    traffic_bytes: Number = None
 
 
 def make_why(cells: Cells, samples: Samples, papers: Papers) -> list[Factors]:
     """Break speedups into factors, for each case of tables with printed numbers: the paper's, then each machine's."""
     full = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
+    timed: list[Cell] = []
     # A machine's CPU is one hardware, whichever library reached its highest rate.
-    hardware = group_by(full, attrgetter("machine", "is_cpu"))
-    peaks = {key: max(cell.peak_gflops or 0.0 for cell in alike) or None for key, alike in hardware.items()}
-    full = [replace(cell, peak_gflops=peaks[cell.machine, cell.is_cpu]) for cell in full]
-    measured = group_by(full, case_of)
+    for hardware in group_by(full, attrgetter("machine", "is_cpu")).values():
+        peak = largest(cell.peak_gflops for cell in hardware)
+        timed += [replace(cell, peak_gflops=peak) for cell in hardware]
+    measured = group_by(timed, case_of)
     rows: list[Factors] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
             for case in experiment.case_names() if paper.prints(experiment.name) else ():
                 in_case = measured.get((paper.name, experiment.name, case), [])
-                rows += _compare_case(paper, experiment, case, in_case, samples)
+                rows += _compare_case(_Problem(paper, experiment, case), in_case, samples)
     return rows
 
 
-def _compare_case(paper: Paper, experiment: Experiment, case: str, cells: Cells, samples: Samples) -> Iterator[Factors]:
+def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator[Factors]:
     """Yield the paper's speedup in a case, and those of each machine with its cells."""
-    counted = () if experiment.algorithms else cells  # algorithms do not do the same work
-    flops = next((cell.flops for cell in counted if cell.flops), None)
-    traffic_bytes = next((cell.traffic_bytes for cell in counted if cell.traffic_bytes), None)
-    problem = _Problem(paper, experiment, case, flops, traffic_bytes)
+    paper = problem.paper
+    if not problem.experiment.algorithms:
+        flops = next((cell.flops for cell in cells if cell.flops), None)
+        traffic_bytes = next((cell.traffic_bytes for cell in cells if cell.traffic_bytes), None)
+        problem = problem._replace(flops=flops, traffic_bytes=traffic_bytes)
     cpu = _printed(problem, paper.cpu_rows)
     gpu = _printed(problem, paper.device_rows)
-    same_work = not experiment.algorithms
     if gpu and cpu:
-        printed = published_text(paper, experiment.name, case, gpu.name)
+        printed = published_text(paper, problem.experiment.name, problem.case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
-        yield compare(problem, "theirs", gpu, cpu, speedup, same_work=same_work, printed=printed)
+        yield compare(problem, "theirs", gpu, cpu, speedup, printed=printed)
+    base = gpu or cpu
     for of_machine in group_by(cells, attrgetter("machine")).values():
         our_cpu = _fastest(cell for cell in of_machine if cell.is_cpu)
         our_gpu = _fastest(cell for cell in of_machine if not cell.is_cpu)
         if our_gpu and our_cpu:
             yield _over_our_cpu(problem, of_machine, our_gpu, our_cpu, samples)
-        base = gpu or cpu
-        row = our_gpu or our_cpu if gpu else our_cpu
+        row = our_gpu if our_gpu and gpu else our_cpu
         if row and base:
-            algorithms = experiment.algorithms_in((base.name,))
-            as_published = _fastest(
-                cell for cell in of_machine if cell.profile == row.profile and cell.algorithm in algorithms
-            )
-            algorithm = None
-            if as_published and row.algorithm not in algorithms:
-                algorithm = as_published.time.value / row.time.value
-            comparison = f"{'cpu' if row.is_cpu else 'gpu'} over their {'gpu' if gpu else 'cpu'}"
-            yield compare(problem, comparison, row, base, row.time.over(base.seconds), algorithm, same_work=same_work)
+            yield _over_theirs(problem, of_machine, row, base)
 
 
 def _printed(problem: _Problem, names: Collection[str]) -> _Printed | None:
     """Return the fastest of the published rows `names` in a case; None if its seconds are not known."""
     paper, experiment, case, *work = problem
     row = paper.fastest(experiment.name, case, names)
-    seconds = paper.seconds(experiment.name, case, row.name, *work) if row else None
-    if not (row and seconds):
+    if row is None:
         return None
+    seconds = paper.seconds(experiment.name, case, row.name, *work)
+    if seconds is None:
+        return None
+    label = label_row(paper, row)
     peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
-    return _Printed(row.name, label_row(paper, row), seconds, peak, row.precision)
+    return _Printed(row.name, label, row.is_cpu, seconds, peak, row.precision)
 
 
 def _over_our_cpu(problem: _Problem, cells: Cells, gpu: Cell, base: Cell, samples: Samples) -> Factors:
@@ -147,8 +144,22 @@ def _over_our_cpu(problem: _Problem, cells: Cells, gpu: Cell, base: Cell, sample
         if as_published:
             base = as_published
             algorithm = samples.ratio(base, same[base.profile])[0].value
+    speedup, _ = samples.ratio(base, gpu)
     same_work = algorithm is not None or base.algorithm == gpu.algorithm
-    return compare(problem, "ours", gpu, base, samples.ratio(base, gpu)[0], algorithm, same_work=same_work)
+    return compare(problem, "ours", gpu, base, speedup, algorithm, same_work=same_work)
+
+
+def _over_theirs(problem: _Problem, cells: Cells, row: Cell, base: _Printed) -> Factors:
+    """Return the speedup of a row here over a published row."""
+    algorithm = None
+    published = problem.experiment.algorithms_in((base.name,))
+    same_row = [cell for cell in cells if cell.profile == row.profile]
+    as_published = _fastest(cell for cell in same_row if cell.algorithm in published)
+    if as_published and row.algorithm not in published:
+        algorithm = as_published.time.value / row.time.value
+    kinds = ["cpu" if side.is_cpu else "gpu" for side in (row, base)]
+    speedup = row.time.over(base.seconds)
+    return compare(problem, " over their ".join(kinds), row, base, speedup, algorithm)
 
 
 def compare(
@@ -159,20 +170,22 @@ def compare(
     speedup: Estimate,
     algorithm: Number = None,
     *,
-    same_work: bool,
+    same_work: bool = False,
     printed: str = "",
 ) -> Factors:
     """Break the speedup of one cell or published row over another into factors; NaN is a factor that is not known.
 
     `algorithm` is the factor between their algorithms if they differ; `same_work` is true if they otherwise do the
-    same arithmetic. `printed` is the paper's own speedup as text.
+    same arithmetic, as they do in every table without algorithms. `printed` is the paper's own speedup as text.
     """
     peak = row.peak_gflops or math.nan
     base_peak = base.peak_gflops or math.nan
     work = (problem.flops or math.nan) / 1e9
     seconds = row.seconds or math.nan
     base_seconds = base.seconds or math.nan
-    last = speedup.value / (peak / base_peak) / (algorithm or 1.0)
+    peaks = peak / base_peak
+    last = speedup.value / peaks / (algorithm or 1.0)
+    is_share = same_work or not problem.experiment.algorithms
     return Factors(
         row.machine,
         problem.paper.name,
@@ -185,10 +198,10 @@ def compare(
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         printed=printed,
-        peaks=peak / base_peak,
+        peaks=peaks,
         algorithm=algorithm,
-        shares=last if same_work else None,
-        rest=None if same_work else last,
+        shares=last if is_share else None,
+        rest=None if is_share else last,
         seconds=seconds,
         base_seconds=base_seconds,
         peak_gflops=peak,

@@ -1,6 +1,6 @@
 """The table of a paper's claims, each with its verdict, and below it its cases."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 
 from respeed.analysis.cells import reference
@@ -13,17 +13,17 @@ from respeed.text import NOTHING, Value, join_words
 
 def answered_claims(results: Results, paper: Paper) -> list[ClaimRow]:
     """Return the rows of claims.csv that have an answer: every claim, and below it its cases, each number once."""
-    rows = [row for row in results.rows(ClaimRow, paper=paper.name) if row.here]
-    rows.sort(key=lambda row: results.machines.index(row.machine))
-    # A claim about growth has the cases of another claim; of a claim with one measured case, both rows have its number.
-    numbers = set()
     answered = []
-    for row in rows:
-        number = row.machine, row.profile, row.base_profile, row.speedup
-        if not row.case or number not in numbers:
-            answered.append(row)
-        if row.is_one_number:
-            numbers.add(number)
+    for machine in results.machines:
+        # A claim about growth has the cases of another claim; of a claim with one measured case, both rows have its
+        # number.
+        numbers = set()
+        for row in results.rows(ClaimRow, machine=machine, paper=paper.name):
+            number = row.profile, row.base_profile, row.speedup
+            if row.here and not (row.case and number in numbers):
+                answered.append(row)
+            if row.is_one_number:
+                numbers.add(number)
     return answered
 
 
@@ -52,28 +52,34 @@ def lay_out_claims(results: Results, paper: Paper) -> Table:
         group = results.describe(row.machine)
         look = "case" if row.case else "claim"
         lines.append(Line(group, name_claim(paper, row), values, look))
-    claims = results.rows(ClaimRow, paper=paper.name, case="")
-    untested = [row for row in claims if not row.here]
-    notes = list(_untested(results, paper, untested))
+    notes = list(_say_untested(results, paper))
     columns = {"published": "Published", "here": "Here", "verdict": "Verdict"}
     return Table(f"Claims of {reference(paper)}", "", columns, lines, notes, head="Claim")
 
 
-def _untested(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Iterator[str]:
+def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
     """Yield a note for each machine: the tables whose claims have no answer, and why not."""
-    tables = {}
-    for name, claim in paper.claims.items():
-        tables[name] = f"their {claim.mean} mean"
-        if claim.experiment:
-            tables[name] = paper.experiments[claim.experiment].title
-    for machine, rows in group_by(claims, attrgetter("machine")).items():
-        about = {paper.claims[row.claim].row for row in rows} & set(paper.device_rows)
-        how = " The same command on a machine with a GPU tests them." if about else ""
+    for machine in results.machines:
+        claims = results.rows(ClaimRow, machine=machine, paper=paper.name, case="")
+        untested = [row for row in claims if not row.here]
         reasons = []
-        for reason, alike in group_by(rows, attrgetter("reason")).items():
+        for reason, rows in group_by(untested, attrgetter("reason")).items():
             titles: dict[str, str] = {}
-            for row in alike:
-                title = tables[row.claim]
-                titles.setdefault(title, f"{title} ({row.published})" if row.published else title)
+            for row in rows:
+                title = _name_table(paper, row)
+                published = f" ({row.published})" if row.published else ""
+                titles.setdefault(title, title + published)
             reasons.append(f"{join_words([*titles.values()])}: {reason}")
-        yield f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}.{how}"
+        note = f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}."
+        if {paper.claims[row.claim].row for row in untested} & {*paper.device_rows}:
+            note += " The same command on a machine with a GPU tests them."
+        if untested:
+            yield note
+
+
+def _name_table(paper: Paper, row: ClaimRow) -> str:
+    """Return the title of the table that a claim is about."""
+    claim = paper.claims[row.claim]
+    if claim.mean:
+        return f"their {claim.mean} mean"
+    return paper.experiments[claim.experiment].title

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from respeed.analysis.cells import reference
-from respeed.analysis.claims import count_results
+from respeed.analysis.claims import say_precision
 from respeed.analysis.controls import count_controls
 from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.tables import Cell
@@ -53,10 +53,10 @@ def _precision(results: Results, paper: Paper) -> list[str]:
     texts = []
     is_first = paper.name == next(iter(results.papers))
     for machine in results.machines:
-        _, settled = count_results(machine, paper, results.table("cells"), results.table("claims"))
+        cells = results.rows(Cell, machine=machine)
+        settled = say_precision(paper, cells)
         if not settled:
             continue
-        cells = results.rows(Cell, machine=machine)
         controls = count_controls(cells, results.samples) if is_first and not results.smoke else ""
         sentences = filter(None, [settled, controls, _say_neighbours(cells)])
         texts.append(f"{results.aliases[machine]}: {' '.join(sentences)}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.analysis.cells import label_row, reference
-from respeed.analysis.claims import say_published, state_claim
+from respeed.analysis.claims import list_cases, say_published
 from respeed.analysis.columns import make_frame
 from respeed.analysis.tables import TABLES, Cell, CellKey, ClaimRow, Round, group_by
 from respeed.analysis.trace import measure_command
@@ -76,7 +76,7 @@ def describe_paper(paper: Paper) -> str:
     results = Results({paper.name: paper}, [], False, frames)
     published = {}
     for name, claim in paper.claims.items():
-        published[name] = say_published(state_claim(claim, paper))
+        published[name] = say_published(list_cases(claim, paper))
     tables = [lay_out_published(results, paper, experiment) for experiment in paper.experiments.values()]
     page = templates(escape_markdown).get_template("paper.jinja")
     return page.render(paper=paper, reference=reference(paper), published=published, tables=tables)
