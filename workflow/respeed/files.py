@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from respeed.errors import UserError, nearest
-from respeed.exchange import names_below, read_bundle
+from respeed.exchange import paths_below, read_bundle
 from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
@@ -84,7 +84,7 @@ def check(path: Path | None, show: str | None = None) -> int:
             else:
                 print("".join(f"{line}\n" for line in denied), end="")
         for folder in (records_folder, imported_folder):
-            folders |= {folder(smoke): smoke for smoke in (False, True) if names_below(folder(smoke))}
+            folders |= {folder(smoke): smoke for smoke in (False, True) if paths_below(folder(smoke))}
     for home, smoke in folders.items():
         bundle = read_bundle(home, smoke)
         mistakes += bundle.mistakes

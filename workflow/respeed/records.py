@@ -11,6 +11,7 @@ Anybody may have written a record that was imported, so the models bound every v
 moments and digits.
 """
 
+import contextlib
 import functools
 import json
 import math
@@ -247,7 +248,7 @@ class Result(Facts):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        has_outcome = self._is_timed() if self.status == "measured" else (self.reason or "").strip()
+        has_outcome = self._is_timed() if self.status == "measured" else self.reason
         has_parts = all(map(self._has_parts, self.blocks)) and self.parts.keys() >= {*(self.iterations or ())}
         if not has_outcome or not has_parts:
             raise PydanticCustomError("odd", "the case is incomplete")
@@ -349,7 +350,7 @@ Records = Iterable[Record]
 def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
     """Return the path of a new record, for a process that began at the time `started` (ISO 8601)."""
     stamp = datetime.fromisoformat(started).strftime("%Y%m%dT%H%M%SZ")
-    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
+    letters = "".join(secrets.SystemRandom().choices(string.ascii_lowercase, k=4))
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
 
 
@@ -379,27 +380,23 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     UserError
         The system refuses to write the line. The record is then unchanged.
     """
-    text = _as_json({"schema": SCHEMA, **line} if model is Start else line)
-    try:
-        facts = _parse(model, text, str(path))
-    except UserError as error:
-        raise OddLine(str(error).removeprefix(f"{path}: ")) from None
+    if model is Start:
+        line = {"schema": SCHEMA, **line}
+    text = _as_json(line)
+    facts = _parse(model, text)
+    size = path.stat().st_size if path.exists() else 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:  # a buffer would try a refused write again when it is closed
-            size = file.tell()
-            remaining = f"{text}\n".encode()
-            try:
-                while remaining:
-                    remaining = remaining[file.write(remaining) :]
-                os.fsync(file.fileno())
-            except OSError:
-                if size:
-                    file.truncate(size)
-                else:
-                    path.unlink()
-                raise
+        with path.open("ab") as file:
+            file.write(f"{text}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
+        with contextlib.suppress(OSError):  # it may not be there
+            if size:
+                os.truncate(path, size)
+            else:
+                path.unlink()
         raise cannot_write(path, error) from None
     return facts
 
@@ -421,20 +418,23 @@ def _as_json(data: Mapping[str, Any], indent: int | None = None) -> str:
 # --- reading
 
 
-def _parse(model: type[Model], text: str, where: str) -> Model:
-    """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
-    if len(text) > MOST_IN_LINE:
-        raise UserError(f"{where}: a line has more than {MOST_IN_LINE} letters, which none needs")
+def _parse(model: type[Model], text: str, where: str = "") -> Model:
+    """Return the facts in `text`; raise OddLine, which begins with `where`, if the text does not fit `model`.
+
+    What a text has beyond its bound is cut off, so that it is damaged.
+    """
+    text = text[: MOST_BYTES_OF_IMPORTS if model is Import else MOST_IN_LINE]
     try:
         if model in (Start, Description) and (schema := _Version.model_validate_json(text).number) != SCHEMA:
-            raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
+            raise OddLine(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
         return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            raise UserError(f"{where}: is damaged ({first['msg']})") from None
-        field = clip(".".join(map(str, first["loc"])), 200)
-        raise UserError(": ".join(filter(None, (where, field, first["msg"])))) from None
+    reason = first["msg"]
+    if first["type"] == "json_invalid":
+        reason = f"is damaged ({reason})"
+    field = clip(".".join(map(str, first["loc"])), 200)
+    raise OddLine(": ".join(filter(None, (where, field, reason))))
 
 
 def is_file_of_machine(path: PurePath) -> bool:
@@ -469,15 +469,15 @@ def parse_file(
     text = data.decode("utf-8", errors="replace")
     if path.name == DESCRIPTION:
         return _parse(Description, text, where), []
-    if text.count("\n") > MOST_LINES:
-        raise UserError(f"{where}: has more than {MOST_LINES} lines")
     first, *lines = text.split("\n")
     lines = lines[:-1]  # empty, or cut off
+    if len(lines) > MOST_LINES:
+        raise UserError(f"{where}: has more than {MOST_LINES} lines")
     start = _parse(Start, first, f"{where}:1")
     profile = path.parent.name
     if smoke not in (None, start.smoke):
-        mixed = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
-        raise UserError(f"{where}: is {mixed}")
+        kinds = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
+        raise UserError(f"{where}: is {kinds}")
     if start.profile.name != profile:
         raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
     results = []
