@@ -6,15 +6,20 @@ import importlib.metadata
 import io
 import os
 import pkgutil
+import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from respeed.errors import RESUMES, UserError, nearest
+from respeed.errors import RESUMES, UserError, nearest, tell
 from respeed.machine.process import interrupt_when_stopped
 from respeed.paths import ROOT
 from respeed.text import escape_unprintable
 
+# Seconds of each unit of a duration; 0 needs none.
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)|0")
 # The parts of a report, in the order in which they are built.
 PARTS = ("tables", "figures", "pdf")
 
@@ -51,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
         if ROOT in Path.cwd().parents:
-            print(f"respeed: results are those in {Path.cwd()}, not those in {ROOT}", file=sys.stderr)
+            tell(f"results are those in {Path.cwd()}, not those in {ROOT}")
         code = command(**options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -59,10 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_stdout()
         return 0
     except KeyboardInterrupt:
-        print(f"respeed: stopped; what was measured is kept, and {RESUMES}", file=sys.stderr)
+        tell(f"stopped; what was measured is kept, and {RESUMES}")
         return 130
     except (UserError, OSError) as error:
-        print(f"respeed: {error}", file=sys.stderr)
+        tell(str(error))
         if isinstance(error, OSError):
             _discard_stdout()
         return 2
@@ -107,6 +112,26 @@ def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
     return name, {"metavar": metavar, "help": text, **options}
 
 
+def parse_moment(text: str) -> str:
+    """Return a moment, or "now", in UTC as records have it."""
+    try:
+        moment = datetime.now(UTC) if text == "now" else datetime.fromisoformat(text)
+    except ValueError:
+        line = f"{text!r} is no moment; write it as 2026-11-28T10:15, in UTC"
+        raise argparse.ArgumentTypeError(line) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of "90 s", "15min", "1.5 h" or "0"."""
+    duration = _DURATION.fullmatch(text.strip())
+    if duration is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 15min or 1.5h")
+    return float(duration[1] or 0) * _UNITS[duration[2] or "s"]
+
+
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
 SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
@@ -122,10 +147,13 @@ COMMANDS = {
         "commands:measure", "measure the cells that config.yaml asks for and that are not measured yet",
         "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
         (
-            argument("--budget", "TIME", "begin nothing that would end after this time, such as 15min"),
+            argument(
+                "--budget", "TIME", "begin nothing that would end after this time, such as 15min", type=parse_duration
+            ),
             argument(
                 "--wait", "TIME",
                 "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)",
+                type=parse_duration,
             ),
             argument("--only", "WORD", "only cells with this in PAPER/TABLE/CASE", **MANY),
             argument("--profiles", "NAME", "only these rows", **MANY),
@@ -133,7 +161,7 @@ COMMANDS = {
             argument(
                 "--again", "SINCE",
                 "measure anew: what was measured before now, or before the moment SINCE, does not count as measured",
-                nargs="?", const="now",
+                type=parse_moment, nargs="?", const="now",
             ),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
             ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),

@@ -4,11 +4,10 @@ import contextlib
 import json
 import os
 import pkgutil
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,14 +23,12 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, cannot_write, nearest
-from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
+from respeed.errors import UserError, nearest, tell
+from respeed.inputs.config import ALL, THIS, load_config, parse_settings
 from respeed.inputs.papers import paper_names
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
-from respeed.measure.timing import utc_now
-from respeed.model import Paper
-from respeed.outcome import announce, say_limits, say_what_came_out
+from respeed.outcome import Outcome, announce, conclude, count_cells
 from respeed.output import read_tables
 from respeed.output.page import make_text
 from respeed.output.published import lay_out_published
@@ -48,34 +45,25 @@ from respeed.text import NOTHING, counted
 
 # Neither success nor a mistake: the time is up, and the same command resumes the run (EX_TEMPFAIL of sysexits.h).
 UNFINISHED = 75
-# What --again means without a moment.
-NOW = "now"
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)")
 
 
 def measure(
-    budget: str | None, wait: str | None, stamp: Path | None, log: Path | None, only: Sequence[str],
+    budget: float | None, wait: float | None, stamp: Path | None, log: Path | None, only: Sequence[str],
     profiles: Sequence[str], rounds: int | None, again: str | None, config: Sequence[str],
 ) -> int:  # fmt: skip
     """Measure the cells that are asked for and not measured yet; with `again`, as if none were before that moment.
 
     The exit code is 1 if a cell failed or had a wrong result, and 75 if a cell is left, or if no new round counts.
     Snakemake's rules pass a `stamp`: if no cell is left, this empty file is written and the exit code is 0; otherwise
-    the exit code is 75.
+    the exit code is 75. `budget` and `wait` are in seconds.
     """
-    budget_seconds = parse_duration(budget, "--budget") if budget is not None else None
-    wait_seconds = parse_duration(wait, "--wait") if wait is not None else None
     settings = parse_settings(config)
     if profiles:
         settings["profiles"] = list(profiles)
     if rounds is not None:
-        if not 1 <= rounds <= MOST_ROUNDS:
-            raise UserError(f"--rounds: {rounds} is no number of rounds; give one from 1 to {MOST_ROUNDS}")
         settings |= {"rounds": rounds, "most": rounds}
-    since = utc_now() if again == NOW else parse_moment(again, "--again") if again else ""
     with _logging_to(log) as say, contextlib.ExitStack() as held:
-        run = resolve_run(settings, only=tuple(only), since=since)
+        run = resolve_run(settings, only=tuple(only), since=again or "")
         if run.nodes:
             raise UserError(f"cluster: true measures by snakemake --profile {PROFILE}; to do it here: cluster=false")
         if only and run.rows and not run.work.wanted:  # the last line names cells that rows cannot run
@@ -86,10 +74,10 @@ def measure(
         if stamp is None:  # by hand; otherwise Snakemake's run holds the folder
             held.callback(os.close, hold_folder(run.smoke))
         run.describe()
-        if again == NOW:
-            say(f"respeed: measures anew; if it is stopped, go on with --again {since}")
-        progress = Progress(say, lambda rounds: _show_first_table(run, rounds))
-        is_whole = measure_session(run.work, progress, budget_seconds, wait_seconds)
+        if again:
+            say(f"respeed: measures anew; if it is stopped, go on with --again {again}")
+        progress = Progress(say, partial(_show_first_table, run))
+        is_whole = measure_session(run.work, progress, budget, wait)
         if stamp is None:
             return _conclude(run, progress, say)
         if is_whole:  # Snakemake's run prints the outcome when it is done
@@ -99,17 +87,12 @@ def measure(
 
 def _conclude(run: Run, progress: Progress, say: Callable[[str], None]) -> int:
     """Say what came out of a run by hand, and return its exit code."""
-
-    def tell(line: str) -> None:
-        say(f"respeed: {line}")
-
-    plan = read_plan(run.work)
-    for line in say_limits(run, plan):
-        tell(line)
-    outcome = say_what_came_out(run, plan, tell)
+    outcome = conclude(run, read_plan(run.work))
     is_futile = progress.turns > 0 and not progress.counted
     if is_futile:
-        tell("no new round counts; the line of each case says why")
+        outcome.lines.append("no new round counts; the line of each case says why")
+    for line in outcome.lines:
+        say(f"respeed: {line}")
     if outcome.has_failed:
         return 1
     return UNFINISHED if outcome.is_left or is_futile else 0
@@ -130,50 +113,19 @@ def _show_first_table(run: Run, rounds: int) -> None:
 def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
     """Yield a function that prints a line on the screen and, if there is a `path`, appends the line to that file.
 
-    A user's mistake is written into the file as well: on a cluster, nobody sees the screen. Raises UserError if the
-    file cannot be written.
+    A user's mistake is written into the file as well: on a cluster, nobody sees the screen.
     """
+    with open(path or os.devnull, "a", encoding="utf-8", errors="backslashreplace") as log:
 
-    def write(text: str) -> None:
-        if path:
-            try:
-                with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    print(text, file=file)
-            except OSError as error:
-                raise cannot_write(path, error) from None
+        def say(text: str) -> None:
+            for stream in (sys.stderr, log):
+                print(text, file=stream, flush=True)
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-        write(text)
-
-    try:
-        yield say
-    except UserError as error:
-        with contextlib.suppress(UserError):  # the log's own, which may be what ended it
-            write(f"respeed: {error}")
-        raise
-
-
-def parse_moment(text: str, where: str) -> str:
-    """Return a moment in UTC as records have it; raise UserError if `text` is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UserError(f"{where}: {text!r} is no moment; write it as 2026-11-28T10:15, in UTC") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def parse_duration(text: str, where: str) -> float:
-    """Return the seconds of "90 s", "15min", "1.5 h" or "0"; raise UserError for anything else."""
-    if text.strip() == "0":
-        return 0.0
-    duration = _DURATION.fullmatch(text.strip())
-    seconds = float(duration[1]) * _UNITS[duration[2]] if duration else 0.0
-    if not seconds:
-        raise UserError(f"{where}: {text!r} is no duration; write it as 90s, 15min or 1.5h")
-    return seconds
+        try:
+            yield say
+        except UserError as error:
+            print(f"respeed: {error}", file=log)
+            raise
 
 
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
@@ -216,28 +168,31 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
 
     Raises UserError if a run would refuse to measure because records of another machine have this machine's name.
     """
-    run = resolve_run(parse_settings(config) | ({"preset": "smoke"} if smoke else {}))
+    settings = parse_settings(config)
+    if smoke:
+        settings["preset"] = "smoke"
+    run = resolve_run(settings)
     for name in {*machine} - {ALL}:
         _recorded(name, run.smoke)
-    counts = {name: _count_cells(run, name) for name in machines_shown(run.smoke, run.machine, machine or run.show)}
-    if not as_json:
-        for name, table in counts.items():
-            fields = table.astype(object).replace([0, ""], NOTHING)
-            headers = fields.columns.str.replace("_", "\n").to_list()
-            origin = "".join(f"\n  from {source}" for source in read_imports(name, run.smoke))
-            print(f"{name}{origin}\n\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
     if not run.nodes:
         check_same_machine(run.machine, run.smoke)
-    lines: list[str] = []
-    say = lines.append if as_json else print
-    say(announce(run))
-    has_failed = False
+    outcome = Outcome([])
     if not run.nodes and run.machine in recorded_machines(run.smoke):
-        has_failed = say_what_came_out(run, run.plan, say).has_failed
+        outcome = count_cells(run, run.plan)
+    lines = [announce(run), *outcome.lines]
+    shown = machines_shown(run.smoke, run.machine, machine or run.show)
+    counts = {name: _count_cells(run, name) for name in shown}
     if as_json:
         machines = {name: table.to_dict("records") for name, table in counts.items()}
         _print("status", {"machine": run.machine, "machines": machines, "says": lines}, as_json)
-    return int(has_failed)
+        return int(outcome.has_failed)
+    for name, table in counts.items():
+        fields = table.astype(object).replace([0, ""], NOTHING)
+        headers = fields.columns.str.replace("_", "\n").to_list()
+        print("\n  from ".join([name, *map(str, read_imports(name, run.smoke))]))
+        print(f"\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
+    print("\n".join(lines))
+    return int(outcome.has_failed)
 
 
 def _recorded(machine: str | None, smoke: bool) -> str:
@@ -272,7 +227,8 @@ def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
     for paper in tables.papers.values():
         if paper.claims:
             counts = count_results(name, paper, tables["cells"], tables["claims"])
-            papers[paper.name] = {"title": _title(paper), "counts": counts}
+            title = f"{paper.title} ({paper.venue} {paper.year})"
+            papers[paper.name] = {"title": title, "counts": counts}
     controls = "" if smoke else count_controls(rows_of(tables["cells"], Cell), Samples(tables["rounds"]))
     document = {
         "smoke": smoke,
@@ -282,11 +238,6 @@ def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
         "claims": [asdict(claim) for claim in rows_of(tables["claims"], ClaimRow)],
     }
     _print("claims", document, as_json)
-
-
-def _title(paper: Paper) -> str:
-    """Return the paper's title, and where and when it appeared."""
-    return f"{paper.title} ({paper.venue} {paper.year})"
 
 
 def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_json: bool) -> None:
@@ -335,7 +286,7 @@ def make_report(only: str | None, **options: Any) -> None:
     asked = Asked(**options)
     recorded = recorded_machines(asked.smoke)
     for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:
-        print(f"respeed: show: no records of {name!r}{nearest(name, recorded)}", file=sys.stderr)
+        tell(f"show: no records of {name!r}{nearest(name, recorded)}")
     for part in [only] if only else ("tables", "figures", "pdf"):
         for builder in BUILDERS[part]:
             if path := pkgutil.resolve_name(builder)(asked):

@@ -11,7 +11,6 @@ import io
 import os
 import shlex
 import stat
-import sys
 import zipfile
 import zlib
 from collections import Counter
@@ -19,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError, nearest, tell
 from respeed.inputs.config import load_config
 from respeed.inputs.reader import read_bounded
 from respeed.machine import describe_machine, difference
@@ -136,9 +135,10 @@ def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
     files = Files()
     digest = hashlib.sha256()
     for name, file in paths.items():
+        if any(map(Path.is_symlink, (file, *file.parents)[: len(name.parts)])):
+            mistakes.append(f"{file}: is a link, or lies behind one; put the file itself there")
+            continue
         try:
-            if any(map(Path.is_symlink, (file, *file.parents)[: len(name.parts)])):
-                raise UserError(f"{file}: is a link, or lies behind one; put the file itself there")
             files[name] = read_bounded(file, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
@@ -217,7 +217,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
             if paths_below(home, name):
                 bundle = read_bundle(home / name, smoke)
                 for line in bundle.mistakes:
-                    print(f"respeed: left out: {line}", file=sys.stderr)
+                    tell(f"left out: {line}")
                 files |= bundle.files
     if not files:
         raise UserError(f"{results_folder(smoke)}: {NO_RECORDS}")

@@ -2,21 +2,19 @@
 
 import contextlib
 import math
-import statistics
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from respeed.analysis.cells import JudgedCell, make_cells
 from respeed.analysis.controls import say_failed
 from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
-from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.rounds import CONTROL
 from respeed.analysis.speedups import Samples
-from respeed.errors import UserError
+from respeed.errors import UserError, tell
 from respeed.inputs.config import unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
@@ -37,10 +35,11 @@ NAMED = 3
 
 
 class Outcome(NamedTuple):
-    """Whether a cell failed, and whether something that is asked for is left to measure."""
+    """What came out of a run: its last lines, and whether a cell failed, or something is left to measure."""
 
-    has_failed: bool
-    is_left: bool
+    lines: list[str]
+    has_failed: bool = False
+    is_left: bool = False
 
 
 def announce(run: Run) -> str:
@@ -49,35 +48,41 @@ def announce(run: Run) -> str:
     goal = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if preset.most > preset.rounds and preset.minutes:
         goal += f", however long; what is then left of {preset.minutes:g} minutes a paper goes to uncertain numbers"
-    denied = [f"  {line}" for line in chain(unread_files(), *map(say_denied, run.config.papers))]
+    denied = [*unread_files(), *chain.from_iterable(map(say_denied, run.config.papers))]
     if run.nodes:
-        lines = []
-        for machine, resources in run.nodes.items():
-            lines.append(f"respeed: {machine}, {goal}; its job finds out what is left")
-            requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
-            lines.append(f"  it asks Slurm for {', '.join(requests)}")
-        return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
-    renamed = say_renamed(run.machine, run.smoke)
-    lines = [*_count_due(run), *denied, *(f"  {line}" for line in chain(renamed, say_limits(run, run.plan)))]
-    if run.plan.next_turn() is None:
-        lines.append("  nothing is due; ./run respeed measure --again measures anew")
+        lines = [*map(_say_request, run.nodes.items()), *denied]
+        lines.append(f"each job finds out what is left; what it says is in {run.results}/logs/<machine>")
     else:
-        seconds = run.plan.seconds_left()
-        about = f"about {in_words(seconds)} to the end of round {preset.rounds}"
-        lines.append(f"  {about}; leave the machine alone meanwhile")
-        if 0 < 60 * run.work.minutes < seconds:
-            lines.append("  for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
-    return "\n".join([f"respeed: {run.machine}, {goal}", *lines])
+        lines = [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
+        lines += _say_duration(run)
+    return "\n  ".join([f"respeed: {', '.join(run.nodes or [run.machine])}, {goal}", *lines])
+
+
+def _say_request(node: tuple[str, Mapping[str, Any]]) -> str:
+    """Return a line about the resources that a machine's job asks Slurm for."""
+    machine, resources = node
+    requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
+    return f"{machine} asks Slurm for {', '.join(requests)}"
 
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
     due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.is_due))
-    lines = []
-    for paper, table in chosen_tables(run.config, run.papers):
-        cells = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
-        if number := len(cells & due):
-            lines.append(f"  {paper.name} {table.name}: {number} of {len(cells)} cells to measure")
+    tables: dict[str, list[bool]] = defaultdict(list)
+    for cell in run.work.cells:
+        tables[f"{cell.paper} {cell.experiment}"].append(cell in due)
+    return [f"{name}: {sum(cells)} of {len(cells)} cells to measure" for name, cells in tables.items() if any(cells)]
+
+
+def _say_duration(run: Run) -> list[str]:
+    """Return lines that say how long a run takes, and what is shorter."""
+    if run.plan.next_turn() is None:
+        return ["nothing is due; ./run respeed measure --again measures anew"]
+    seconds = run.plan.seconds_left()
+    end = f"the end of round {run.config.preset.rounds}"
+    lines = [f"about {in_words(seconds)} to {end}; leave the machine alone meanwhile"]
+    if 0 < 60 * run.work.minutes < seconds:
+        lines.append("for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
     return lines
 
 
@@ -94,13 +99,13 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
     if spare:
         more = "preset=paper has more, and what you name by profiles= is always measured"
         lines.append(f"{plan.work.minutes:g} minutes are not enough for {counted(spare, 'cell')}: {more}")
-    tables = chosen_tables(run.config, run.papers)
-    rows: dict[str, list[str]] = {}
-    for name in (name for name in run.config.profiles if name in run.why_not):
+    tables = [table for _, table in chosen_tables(run.config, run.papers)]
+    rows: dict[str, list[str]] = defaultdict(list)
+    for name in filter(run.why_not.get, run.config.profiles):
         profile = run.profiles[name]
-        has_cases = any(cases_of(table, profile) for _, table in tables)
+        has_cases = any(cases_of(table, profile) for table in tables)
         if not run.config.all_profiles or (has_cases and not other_library(profile, describe_machine())):
-            rows.setdefault(run.why_not[name], []).append(name)
+            rows[run.why_not[name]].append(name)
     return [*lines, *(f"{', '.join(names)}: not measured: {reason}" for reason, names in rows.items())]
 
 
@@ -110,22 +115,19 @@ def say_farewell(run: Run) -> Outcome:
     page = document.with_suffix(".html")
     if document.exists():
         if finding := _find(run):
-            _say(finding)
-        places = str(document)
+            tell(finding)
+        places = f"the report is {document}"
         # After the target `pdf`, an earlier page is older than the tables.
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
             places += f", for a browser {page}"
         places += f"; tables are in {run.results}/tables"
-        figure = Path(run.first_figure)
-        if figure.exists():
-            places += f"; its first figure is {figure}"
-        _say(f"the report is {places}")
-    if run.nodes:
-        return Outcome(False, False)
-    plan = read_plan(run.work)
-    for line in say_limits(run, plan):
-        _say(line)
-    return say_what_came_out(run, plan, _say)
+        if os.path.exists(run.first_figure):
+            places += f"; its first figure is {run.first_figure}"
+        tell(places)
+    outcome = Outcome([]) if run.nodes else conclude(run, read_plan(run.work))
+    for line in outcome.lines:
+        tell(line)
+    return outcome
 
 
 def _find(run: Run) -> str | None:
@@ -138,28 +140,34 @@ def _find(run: Run) -> str | None:
     return None
 
 
-def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outcome:
-    """Call `say` with lines about the results of the cells that are asked for, by a plan that was just read."""
+def conclude(run: Run, plan: Plan) -> Outcome:
+    """Return what a run left out, and what came out of it, by a plan that was just read."""
+    outcome = count_cells(run, plan)
+    return outcome._replace(lines=[*say_limits(run, plan), *outcome.lines])
+
+
+def count_cells(run: Run, plan: Plan) -> Outcome:
+    """Return what came out of the cells that are asked for, by a plan that was just read."""
     judged = judge(plan.rounds, run.work.cells)
-    failed = [cell for cell in judged if cell.status == "failed"]
-    timed = [cell for cell in judged if cell.seconds]
-    counts = f"{run.machine}: {counted(len(timed), 'cell')} measured"
+    numbers = Counter(cell.status for cell in judged)
+    measured = numbers["settled"] + numbers["wide"]
+    last = f"{run.machine}: {counted(measured, 'cell')} measured"
     if not run.smoke:
-        settled = sum(cell.status == "settled" for cell in judged)
-        counts += f", {settled} known to ±{format_share(SETTLED_MARGIN)}"
-    if missing := len(run.work.cells) - len(timed) - len(failed):
-        whys = [cell.reason for cell in judged if not cell.seconds and cell.status != "failed"]
-        counts += f", {missing} not measured: {next(iter(whys), 'not yet')}"
+        last += f", {numbers['settled']} known to ±{format_share(SETTLED_MARGIN)}"
+    if missing := len(run.work.cells) - measured - numbers["failed"]:
+        reasons = (cell.reason for cell in judged if cell.status in ("contaminated", "cannot-run"))
+        last += f", {missing} not measured: {next(reasons, 'not yet')}"
+    failed = [cell for cell in judged if cell.status == "failed"]
     if failed:
         cells = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
-        counts += f", {len(failed)} failed: {_some(cells)}; ./run respeed status shows where"
-    last = [counts]
+        last += f", {len(failed)} failed: {_some(cells)}; ./run respeed status shows where"
+    lines = _say_hidden(run)
     if not run.smoke:
+        lines += _say_open(run, judged)
         controls = plan.rounds[plan.rounds["algorithm"] == CONTROL]
-        last.append(say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)))
-    for line in [*_say_hidden(run), *_say_open(run, judged), "; ".join(filter(None, last))]:
-        say(line)
-    return Outcome(bool(failed), plan.next_turn() is not None)
+        if odd := say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)):
+            last += f"; {odd}"
+    return Outcome([*lines, last], bool(failed), plan.next_turn() is not None)
 
 
 def _some(names: list[str]) -> str:
@@ -182,31 +190,21 @@ def _say_hidden(run: Run) -> list[str]:
     return lines
 
 
-def _say_open(run: Run, judged: Sequence[JudgedCell]) -> list[str]:
-    """Return lines about the cells that are not known well, and what would settle them."""
-    if run.smoke:
-        return []
-    lines = []
-    slowness: dict[str, list[float]] = defaultdict(list)
-    for cell in judged:
-        if cell.is_cpu and cell.slowness:
-            slowness[cell.profile].append(cell.slowness)
-    medians = {name: statistics.median(factors) for name, factors in sorted(slowness.items())}
-    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in medians.items() if slow > SLOWED]
-    if slowed:
-        lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
+def _say_open(run: Run, judged: Sequence[JudgedCell]) -> Iterator[str]:
+    """Yield lines about the cells that are not known well, and what would settle them."""
     missing = []
+    without = 0
     for cell in judged:
-        if cell.status == "wide" and cell.step and cell.step.margin:
+        if cell.status == "contaminated" or (cell.step and not cell.step.margin):
+            without += 1
+        elif cell.status == "wide" and cell.step:
             missing.append((rounds_missing(cell.step, cell.rounds, cell.doubt), cell.rounds))
     missing = sorted((more, rounds) for more, rounds in missing if more > 0)
     if missing:
         uncertain = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
-        lines.append(f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}")
-    without = sum(cell.status == "contaminated" or (cell.step is not None and not cell.step.margin) for cell in judged)
+        yield f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}"
     if without:
-        lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
-    return lines
+        yield f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs"
 
 
 def _say_more(run: Run, more: float, rounds: int) -> str:
@@ -218,7 +216,3 @@ def _say_more(run: Run, more: float, rounds: int) -> str:
         if preset.minutes > run.config.preset.minutes and preset.most >= rounds + more:
             return f"{line}: --config preset={preset.name}"
     return line
-
-
-def _say(line: str) -> None:
-    print(f"respeed: {line}", file=sys.stderr)

@@ -20,7 +20,6 @@ import os
 import re
 import secrets
 import string
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +30,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from respeed.errors import UserError, cannot_write
+from respeed.errors import UserError, cannot_write, tell
 from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture, case_key
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
@@ -502,7 +501,7 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
         contents = None
         lines = [str(error)]
     for line in lines:
-        print(f"respeed: skipped: {line}", file=sys.stderr)
+        tell(f"skipped: {line}")
     return contents
 
 
@@ -528,7 +527,7 @@ def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
         try:
             imports.append(_parse(Import, line, str(path)))
         except UserError as error:
-            print(f"respeed: skipped: {error}", file=sys.stderr)
+            tell(f"skipped: {error}")
     return tuple(imports)
 
 
