@@ -22,7 +22,7 @@ def known_results(*machines: str) -> Results:
 
 
 def one_table_of(shown: Results, name: str) -> Results:
-    """One table of raina2009 alone, of some rows, at a price."""
+    """One table of raina2009 alone, of some rows."""
     paper = shown.papers["raina2009"]
     claims = {key: claim for key, claim in paper.claims.items() if claim.experiment == name}
     paper = replace(paper, experiments={name: paper.experiments[name]}, claims=claims)
@@ -32,7 +32,6 @@ def one_table_of(shown: Results, name: str) -> Results:
     for key, frame in shown.frames.items():
         kept = [frame[column].isin(list(some)) for column, some in chosen.items() if column in frame]
         frames[key] = frame[np.logical_and.reduce(kept)]
-    frames["cells"] = frames["cells"].assign(cost=frames["cells"]["seconds"] / 360, currency="USD")
     return replace(shown, papers={paper.name: paper}, frames=frames)
 
 

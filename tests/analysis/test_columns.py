@@ -65,7 +65,7 @@ def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None
 def test_tables_of_another_form_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(1)
-    make_tables(False, PAPERS, PROFILES, {}).write(tmp_path)
+    make_tables(False, PAPERS, PROFILES).write(tmp_path)
     whole = (tmp_path / "rounds.csv").read_text("utf-8")
     for text in (
         whole.replace("machine", "machines", 1),
@@ -83,7 +83,7 @@ def test_the_example_of_the_docs_runs_on_the_tables_of_a_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(1)
-    make_tables(False, PAPERS, PROFILES, {}).write(results_folder(False) / "tables")
+    make_tables(False, PAPERS, PROFILES).write(results_folder(False) / "tables")
     page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
     exec(page.split("```python")[1].split("```")[0], {})
     assert "576x1024  torch-1" in capsys.readouterr().out

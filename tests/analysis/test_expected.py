@@ -1,20 +1,15 @@
 """What a cell should take by the rates of its row, and which cells are named because they are far from it."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.expected import TENSOR_CORES, Counts, say_tensor_cores
-from respeed.analysis.predicted import BYTES, predict_claims, published_bound, rates_of
+from respeed.analysis.expected import TENSOR_CORES, say_tensor_cores
 from respeed.analysis.rounds import read_rounds
-from respeed.inputs.machines import load_datasheets
 from respeed.inputs.papers import load_papers
-from respeed.model import PRECISIONS, Case
-from respeed.records import Record, case_key
-from tests.derived import ALL, GPU, NO_GPU, PAPER, PAPERS, PROFILES, STEPS, case_of, cells_of, noisy, one, seven
+from respeed.records import Record
+from tests.derived import ALL, GPU, PROFILES, STEPS, case_of, cells_of, noisy, one, seven
 
 
 @pytest.mark.parametrize(
@@ -28,23 +23,6 @@ def test_a_cell_is_expected_to_take_the_longer_of_its_arithmetic_and_its_bytes(
     """Of products that nobody counts, the bytes alone say nothing."""
     cell = one(cells_of(noisy(0.2, flops=flops, traffic_bytes=moved)), "torch-1")
     assert cell.expected_seconds == (step and pytest.approx(STEPS * step))
-
-
-def test_a_cell_that_is_not_measured_yet_is_expected_by_its_own_counts_and_its_rows_rates() -> None:
-    """The row has shown 10 TFLOP/s and 10 GB/s with another case; a row without a record has shown nothing."""
-    key = case_key("rbm", case_of("rbm", "1024x4096").parameters)
-    asked: list[Case] = []
-
-    def count(cases: Sequence[Case]) -> Counts:
-        asked.extend(cases)
-        return {key: (3e10, 2e8)}
-
-    rows = make_cells(read_rounds(noisy(0.1), PAPERS), PAPERS, PROFILES, NO_GPU, count=count)
-    due = one(rows, "torch-1", "1024x4096")
-    assert (due.seconds, due.expected_seconds) == (None, pytest.approx(STEPS * 0.02))
-    assert one(rows, "torch-all", "1024x4096").expected_seconds is None
-    assert {cell.expected_seconds for cell in rows if cell.profile == "torch-1" and cell.case == "2304x16000"} == {None}
-    assert case_of("rbm", "576x1024") not in asked
 
 
 SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
@@ -88,37 +66,6 @@ def test_a_convolution_may_do_less_than_is_counted() -> None:
     (cell,) = (cell for cell in cells if cell.seconds)
     assert cell.seconds < cell.expected_seconds / 1.9
     assert cell.unexpected == ""
-
-
-def test_the_bound_of_a_published_number_is_what_a_person_works_out() -> None:
-    """Ten products' halves of 4096 by 11008 for a million examples, at the 622 GFLOP/s of a GTX 280."""
-    sheet, case = load_datasheets("gpu")["GTX 280"], case_of("rbm", "4096x11008")
-    counts = {case_key("rbm", case.parameters): (10 * 192 * 4096 * 11008.0, 1e9)}
-    rates = {"gpu": (sheet.gflops, sheet.gbytes)}
-    assert published_bound(PAPER, "rbm", "4096x11008", "gpu", rates, counts) == pytest.approx(
-        1e7 * 4096 * 11008 / 622e9
-    )
-    assert math.isnan(published_bound(PAPER, "rbm", "4096x11008", "single-cpu", rates, counts))
-    lee, name = load_papers(["lee2010"])["lee2010"], "1048576x1048576"
-    counts = {case_key("spmv", case_of("spmv", name, paper=lee).parameters): (1.0, 1e9)}  # at 4 bytes a number
-    assert published_bound(lee, "spmv", name, "gpu-fp64", {"gpu": ({"fp64": 1e3}, 100.0)}, counts) == 0.02
-    assert {name: 4 if name == "tf32" else int(name[-2:]) // 8 for name in PRECISIONS} == BYTES
-
-
-def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:
-    """By products alone: 67,000 GFLOP/s over 50.6; by bytes alone, which all cores share, 3,350 GB/s over 10.7."""
-    gpu, cpu = (load_datasheets()[name] for name in ("H100 SXM", "Core 2 Duo E8500"))
-    assert rates_of(cpu)["single-cpu"][0]["fp32"] == cpu.gflops["fp32"] / 2
-    rates = {**rates_of(cpu), "gpu": (gpu.gflops, gpu.gbytes)}
-    for counts, speedup in (((1e12, 1.0), 1324), ((1.0, 1e12), 313)):
-        found = {one["says"]: one for one in predict_claims(PAPER, rates, lambda cases, one=counts: dict.fromkeys(
-            (case_key(case.workload, case.parameters) for case in cases if case.workload == "rbm"), one))}  # fmt: skip
-        assert len(found) == len(PAPER.claims)
-        growth = found["The larger the RBM, the larger the speedup."]
-        assert growth["lowest"] == growth["highest"] == pytest.approx(speedup, rel=1e-3)
-        assert (growth["cases"], growth["all_cases"], growth["published"]) == (4, 4, "12.9x to 72.6x")
-        assert found[PAPER.claims["second-core"].says]["lowest"] is None
-        assert found[PAPER.claims["sparse-coding-speedup"].says]["cases"] == 0
 
 
 def test_a_remark_says_when_a_gpu_is_faster_in_fp64_than_in_fp32() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from respeed.analysis.build import make_tables
-from respeed.inputs.machines import Notes, Price
 from respeed.output import build_tables
 from respeed.paths import results_folder
 from respeed.records import write_description
@@ -35,18 +34,12 @@ def test_what_is_built_is_about_this_machine_alone(tables: Path) -> None:
         assert ("box-01" in text, "box-02" in text) == (True, False), name
 
 
-def test_a_machine_has_its_price_and_one_that_was_only_described_is_among_the_hardware(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_only_described_is_among_the_hardware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(1)
     write_description("planned", False, description(cpu="Another CPU"))
-    told = {"box-00": Notes("box-00", price=Price(3.6, "EUR", "a bill", "2026-11-01"))}
-    made = make_tables(False, PAPERS, PROFILES, told)
+    made = make_tables(False, PAPERS, PROFILES)
     facts = made["facts"].set_index(["machine", "part", "fact"])["value"]
     assert facts["box-00", "summary", ""] == "A CPU, 2 cores"
     assert facts["planned", "summary", ""] == "Another CPU, 2 cores"
-    assert facts["box-00", "measured", "price"] == "3.6 EUR an hour (a bill, 2026-11-01)"
-    timed = made["cells"].query("machine == 'box-00' and seconds > 0")
-    assert (timed["cost"] / timed["seconds"]).to_list() == pytest.approx([0.001])
     assert made["machines"].empty

@@ -36,7 +36,7 @@ def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None
         (workflow / name).write_text("")
     for name in ("hardware/notes.md", "hardware/gpu.yaml~", "machines/.far.yaml.swp"):  # nobody means them to be read
         (workflow / name).write_text("")
-    (workflow / "machines/box.yaml").write_text("price: !!int ''\n")
+    (workflow / "machines/box.yaml").write_text("profiles: !!int ''\n")
     project.edit("workflow/papers/bergstra2010/published.csv", "6573.73,ex", "6_573.73,ex")
     (workflow / "respeed/workloads/mine.py").write_text("def build(:\n")
     project.edit("config.yaml", "seed: 2009", "seed: !!int ''")

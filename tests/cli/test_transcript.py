@@ -15,7 +15,7 @@ import pytest
 from respeed import commands, files, outcome, output
 from respeed.cli import build_parser, main
 from respeed.measure.progress import Progress
-from respeed.records import case_key, read_description
+from respeed.records import read_description
 from respeed.schedule import plan, rows, run
 from respeed.schedule.work import Work
 from tests.conftest import ROOT
@@ -56,9 +56,6 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(commands, "measure_session", measure)
     monkeypatch.setattr("respeed.inputs.config.machine_slug", lambda: "laptop")
-    monkeypatch.setattr(
-        commands, "count_cases", lambda cases: {case_key(one.workload, one.parameters): (1e12, 1e9) for one in cases}
-    )
     parts = ("build_tables", "build_figures", "build_report", "build_review")
     said = {name: lambda *given, name=name: f"{name}{given}" for name in parts}
     for name in parts:

@@ -12,16 +12,12 @@ from respeed.analysis.build import make_tables
 from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
 from respeed.analysis.compare import compare_rounds, read_side
-from respeed.analysis.expected import Counts
-from respeed.analysis.predicted import measured_rates, predict_claims, rates_of
 from respeed.analysis.speedups import Samples, add_totals, published_speedup
 from respeed.analysis.tables import TABLES, Cell, dtypes_of
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.inputs.machines import Notes, Price, load_datasheets
 from respeed.inputs.papers import load_papers
-from respeed.model import Case
 from respeed.paths import records_folder
-from respeed.records import case_key, read_records, write_description
+from respeed.records import read_records, write_description
 from tests.derived import ALL, GPU, OPENBLAS, PROFILES
 from tests.known import assert_known
 from tests.made import FIRST_DAY, LATER, description, make_lines
@@ -88,26 +84,18 @@ def write_machine(machine: str, happens: Sequence[tuple[int, float, dict[str, An
 SHOWN = {"rounds": 127, "cells": 11, "speedups": 7, "claims": 1, "why": 3, "machines": 3, "facts": 1}
 
 
-def count(cases: Sequence[Case]) -> Counts:
-    return {key: (1e8 * len(key), 1e6 * len(key)) for key in (case_key(one.workload, one.parameters) for one in cases)}
-
-
 def make() -> dict[str, str]:
     """What follows, by the name of the file that has it; of a large table one row in so many."""
     write_machine("box", HAPPENS, **SOFTWARE)
     write_machine("hut", [PLAIN], **HUT)
-    notes = {"hut": Notes("hut", price=Price(3.6, "EUR", "a bill", "2026-11-01"))}
-    tables = make_tables(False, PAPERS, PROFILES, notes, count=count)
+    tables = make_tables(False, PAPERS, PROFILES)
     found, samples, cells = {}, Samples(tables["rounds"]), tables["cells"]
     for name, step in SHOWN.items():
-        frame = tables[name][[*dtypes_of(TABLES[name])]].drop(columns=["says", "currency", "commit"], errors="ignore")
+        frame = tables[name][[*dtypes_of(TABLES[name])]].drop(columns=["says", "commit"], errors="ignore")
         told = frame[frame["reason"] != "not measured yet"] if name in ("cells", "speedups") else frame
         found[f"{name}.csv"] = told.iloc[::step].to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    due = cells[cells["status"] == "due"].groupby(["experiment", "profile"])["expected_seconds"].sum()
-    found["due.csv"] = due[due > 0].to_csv(float_format="%.6g", lineterminator="\n")
     left = open_claims(add_totals([*rows_of(cells[cells["case"] != "total"], Cell)], samples, PAPERS), samples, PAPERS)
-    sheets, records = load_datasheets(), read_records(False, "hut")
-    gpu, cpu = sheets["H100 SXM"], sheets["Core i7-960"]
+    records = read_records(False, "hut")
     traced = [
         find_cells(cells[cells["machine"] == "hut"], *one)
         for one in (("dbn/total", "torch-all"), ("lee2010/fft/1024x4096", "gpu"))
@@ -116,11 +104,6 @@ def make() -> dict[str, str]:
         "open": [(f"{rounds:.6g}", len(keys)) for rounds, keys in left],
         "traces": [trace_cell(tables, records, one) for found in traced for one in found],
         "compared": compare_rounds(*(read_side(f"box@{one}", False, LEE) for one in "01"), LEE),
-        "predicted": {
-            f"{paper.name} {over}": [*predict_claims(paper, {**rates, "gpu": (gpu.gflops, gpu.gbytes)}, count)]
-            for paper in PAPERS.values()
-            for over, rates in (("sheet", rates_of(cpu)), ("here", measured_rates(cells[cells["machine"] == "hut"])))
-        },
     }
     shorter = json.loads(json.dumps(documents), parse_float=lambda text: float(f"{float(text):.6g}"))
     return found | {f"{name}.json": json.dumps(one, indent=1) for name, one in shorter.items()}

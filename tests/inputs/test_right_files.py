@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from respeed.analysis.cells import rows_beside
 from respeed.inputs.config import Config, load_config
-from respeed.inputs.machines import Notes, Price, Profile
+from respeed.inputs.machines import Notes, Profile
 from respeed.inputs.papers import HEAD, load_paper
 from respeed.inputs.reader import json_schema, read_yaml
 from respeed.model import UNITS, Paper
@@ -47,12 +47,11 @@ RIGHT = [
     ("gpu", "", "", "is_cpu", False),
     # Whole numbers may be written with a point or an exponent, and stay whole.
     ("config", "seed: 2009", "seed: 2e3", "seed", 2000),
-    ("machine", "2.5", "2", "price", Price(2, "EUR", "a bill", "2026-11-01")),
     ("machine", "", "", "profiles", ("gpu",)),
     ("machine", "", "", "slurm", {"runtime": 60, "slurm_extra": "--exclusive", "slurm_partition": "gpu"}),
     ("machine", "{slurm_partition: gpu}", '{constraint: "[old|new]&big", runtime: 5}', "slurm",
      {"runtime": 5, "slurm_extra": "--exclusive", "constraint": "[old|new]&big"}),
-    ("machine", FILES["machine"].text, "", "price", None),
+    ("machine", FILES["machine"].text, "", "profiles", None),
 ]  # fmt: skip
 
 

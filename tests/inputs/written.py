@@ -14,7 +14,6 @@ from respeed.model import Paper
 from respeed.paths import HARDWARE, PAPERS, ROOT
 
 TOLD = """
-price: {per_hour: 2.5, currency: EUR, source: a bill, date: 2026-11-01}
 profiles: [gpu]
 slurm: {slurm_partition: gpu}
 """

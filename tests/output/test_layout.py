@@ -10,7 +10,7 @@ from respeed.analysis.columns import make_frame
 from respeed.analysis.why import make_why
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers
-from respeed.output.machines import lay_out_cost, lay_out_machines
+from respeed.output.machines import lay_out_machines
 from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
     ALL,
@@ -184,17 +184,12 @@ def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> Non
     assert [line.label for line in table.lines] == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
 
 
-def test_machines_and_cost_have_a_column_a_machine() -> None:
+def test_machines_have_a_column_a_machine() -> None:
     place = {"paper": "raina2009", "experiment": "rbm", "case": "576x1024"}
     rows = [
         place | {"machine": "box", "verdict": "base", "speedup": 1.0},
         place | {"machine": "hut", "verdict": "slower", "speedup": 0.5, "speedup_low": 0.45, "speedup_high": 0.55},
         place | {"machine": "den", "verdict": "indistinguishable", "speedup": 0.9},
     ]
-    priced = frames_of([*seven(0.1), *seven(0.2, **ALL), *seven(0.3, machine="hut")]).cells
-    cells = make_frame(priced, "cells")
-    cells = cells.assign(cost=cells["seconds"] / 100, currency="USD")
-    shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"), cells=cells)
+    shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"))
     assert texts_of(lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
-    # Of two rows the cheaper one.
-    assert texts_of(lay_out_cost(shown)) == {"576x1024": ["5.21 USD", "15.6 USD", ""]}

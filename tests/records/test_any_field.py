@@ -65,7 +65,7 @@ def show() -> None:
     plan = Plan(list_work(config, PAPERS, rows, "box"), tuple(read_records(False, "box")))
     assert plan.next_turn()
     assert plan.seconds_left() > 0
-    tables = make_tables(False, {"raina2009": RBM_ALONE}, PROFILES, {})
+    tables = make_tables(False, {"raina2009": RBM_ALONE}, PROFILES)
     tables.write(Path("tables"))
     shown = Results(tables.papers, ["box"], False, tables.frames)
     for write in (to_markdown, to_html):

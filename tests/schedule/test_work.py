@@ -1,18 +1,13 @@
 """What is asked for: which cases on which rows, and the papers, machines and files that are shown."""
 
-import json
-import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from respeed.analysis.counts import count_cases
 from respeed.errors import UserError
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
-from respeed.model import Case
-from respeed.records import case_key, write_description
+from respeed.records import write_description
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Work, list_work
 from respeed.shown import machines_shown, papers_shown
@@ -131,23 +126,3 @@ def test_this_machine_is_shown_others_by_name_and_all_if_it_has_no_records() -> 
     assert machines_shown(False, "box-01", ["box-1", "this"]) == ["box-01"]
     write_description("planned", False, description())
     assert machines_shown(False, "planned") == ["planned", *every]
-
-
-def test_what_cannot_be_counted_is_not_known_and_keeps_nothing_else_from_being_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    sum_of_ten, senseless = Case("10", "saxpy", {"length": 10}), Case("odd", "saxpy", {"size": 10})
-    copied = Case("copy", "memory_copy", {"length": 10})
-    found = count_cases([senseless, copied, sum_of_ten])
-    with monkeypatch.context() as patch:
-        patch.setattr("subprocess.run", None)  # what is counted once is known
-        assert repr(count_cases([sum_of_ten, copied, senseless][:2])) == repr(dict([*found.items()][:0:-1]))
-    kept = tmp_path / "respeed/counts/counts.json"
-    names = json.loads(kept.read_text())
-    for content in ("", "[]", json.dumps(dict.fromkeys(names, 1))):
-        kept.write_text(content)
-        assert repr(count_cases([senseless, copied, sum_of_ten])) == repr(found)
-        assert json.loads(kept.read_text()).keys() == names.keys()
-    keys = [case_key(one.workload, one.parameters) for one in (sum_of_ten, copied, senseless)]
-    assert repr([found[key] for key in keys]) == repr([(20.0, 120.0), (math.nan, 80.0), (math.nan, math.nan)])

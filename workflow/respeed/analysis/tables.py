@@ -227,9 +227,8 @@ class Cell(CellRow):
     bandwidth_gbytes: Number
     """Rate of a copy on the profile, in GB/s. Empty if no round, or none was timed."""
     expected_seconds: Number
-    """Bound on `seconds`: the larger of `flops` over `peak_gflops` and `traffic_bytes` over `bandwidth_gbytes`; for a
-    cell that is not measured yet, from the counts of its workload and the rates of its row in other cases, in s.
-    Empty if a count or rate is not known, or a program of products has no count of FLOP."""
+    """Bound on `seconds`: the larger of `flops` over `peak_gflops` and `traffic_bytes` over `bandwidth_gbytes`, in s.
+    Empty if not measured, if a count or rate is not known, or a program of products has no count of FLOP."""
     unexpected: str
     """Why `seconds` lies below `expected_seconds`, or above three times it, beyond its interval: the likeliest reason
     that records give. Empty if it does not, or there is no bound or no interval."""
