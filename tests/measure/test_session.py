@@ -8,15 +8,13 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from respeed import commands
-from respeed.cli import main, parse_duration
+from respeed.cli import build_parser, main, parse_duration
 from respeed.errors import UserError
 from respeed.machine import describe_machine
 from respeed.machine.process import machine_lock, telling_environment
@@ -192,18 +190,19 @@ def test_measuring_of_which_no_round_counts_is_no_success(
 def test_what_is_measured_again_is_measured_as_if_it_were_not(
     pretended: Pretended, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count()
-    for module in (timing, commands):
-        monkeypatch.setattr(module, "utc_now", lambda: f"2026-01-01T00:00:{next(seconds):02}+00:00")
+    moment = "2026-01-01T00:00:30+00:00"
+    monkeypatch.setattr(timing, "utc_now", lambda: moment.replace("30", "00"))
     command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
     assert [main(command), main(command), len(pretended.turns)] == [0, 0, 1]
-    assert main([*command[:1], "--again", "--only", "rbm/36x64", *command[1:]]) == 0
+    monkeypatch.setattr(timing, "utc_now", lambda: moment)
+    assert main([*command[:1], "--again", moment[:19], "--only", "rbm/36x64", *command[1:]]) == 0
     assert [len(order.cases) for order in pretended.turns] == [4, 1]
-    (moment,) = re.findall(r"go on with --again (\S+)", capsys.readouterr().err)
+    assert f"go on with --again {moment}" in capsys.readouterr().err
     assert main([*command[:1], "--again", moment, "--only", "rbm/36x64", *command[1:]]) == 0
     assert len(pretended.turns) == 2
     assert main([*command[:1], "--again", "yesterday", *command[1:]]) == 2
-    assert "--again: 'yesterday' is no moment" in capsys.readouterr().err
+    assert "argument --again: 'yesterday' is no moment" in capsys.readouterr().err
+    assert build_parser().parse_args(["measure", "--again"]).again > "2026-01-01T00:00:30+00:00"
 
 
 def test_a_session_that_is_set_aside_counts_no_more_until_it_is_taken_back(
