@@ -239,8 +239,7 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
 
 
 # Snakemake's settings where no option limits anything.
-OWN = {"_cores": 64, "_nodes": None}
-LIMITS = {"max_threads": None, "overwrite_threads": {}, "overwrite_resources": {}, "resources": OWN}
+LIMITS = {"max_threads": None, "overwrite_threads": {}}
 
 
 def snakemake(tasks: int = 0, **facts: Any) -> Any:
@@ -277,13 +276,11 @@ def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
     monkeypatch.setattr(sys, "argv", ["snakemake"])
     monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "profiles/mine")
-    limits = {"overwrite_threads": {"measure_box": 1}, "resources": OWN | {"mem_mb": 1}}
+    limits = {"overwrite_threads": {"measure_box": 1}}
     begin(snakemake(cores=0, limits=limits), RBM | {"profiles": "openblas-1", "preset": "smoke"})
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "respeed: SNAKEMAKE_PROFILE is set, so that the options of profiles/mine hold here"
-    assert last.startswith(
-        "respeed: --cores 0, --set-threads, --resources: limits no measurement, whose rows run on up to 1;"
-    )
+    assert last.startswith("respeed: --cores 0, --set-threads: limits no measurement, whose rows run on up to 1;")
     begin(snakemake(), RBM | {"profiles": "openblas-1", "preset": "smoke"})
     assert "limits no measurement" not in capsys.readouterr().err
 
@@ -381,13 +378,13 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
     assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
-        f"respeed: box: {reason} (slurm: in workflow/machines/box.yaml)",
+        f"box: {reason} (slurm: in workflow/machines/box.yaml)",
         f"  its log ends with: respeed: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
     words = "'sbatch: error: invalid partition sbatch: error: more'."
     assert failure(refused, ["results/smoke/logs/box/asked-0"], []) == (
-        f"respeed: box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
+        f"box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
     )
 
 

@@ -12,12 +12,12 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from respeed.errors import RESUMES, UserError
+from respeed.errors import RESUMES, UserError, tell
 from respeed.inputs.config import parse_settings
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
@@ -34,8 +34,6 @@ RETRIES = 5
 # The plugin's words where Slurm refused a job, unless it was only out of reach.
 REFUSED = re.compile(r"(?is)sbatch failed(?!.*(timed out|unable to contact))")
 LOGGER = "snakemake.logging"
-# The resources that Snakemake adds to those of --resources.
-SNAKEMAKES_OWN = {"_cores", "_nodes"}
 # The event of the line that says how many jobs begin.
 STARTED = "job_started"
 
@@ -59,11 +57,11 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     `config` has the settings of --config; `page`, the path of the page that the HTML report shows, is added. A mistake,
     or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
-    measures = may_measure(sys.argv)
+    measures = may_measure()
     if snakemake.is_main_process and (profile := os.environ.get("SNAKEMAKE_PROFILE")):
-        print(f"respeed: SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here", file=sys.stderr)
+        tell(f"SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here")
     with giving_up():
-        run = resolve_run(given_settings(sys.argv) | config, measures=measures)
+        run = resolve_run(given_settings() | config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
         config["page"] = f"{run.results}/tables.html"
@@ -85,15 +83,10 @@ def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
         f"--cores {snakemake.cores}": snakemake.cores < most,
         "--max-threads": settings.max_threads,
         "--set-threads": settings.overwrite_threads,
-        "--set-resources": settings.overwrite_resources,
-        "--resources": set(settings.resources) - SNAKEMAKES_OWN,
     }
-    if named := [option for option, value in limits.items() if value]:
-        print(
-            f"respeed: {', '.join(named)}: limits no measurement, whose rows run on up to {most}; threads: in a "
-            "profile, or taskset on Linux, limits them",
-            file=sys.stderr,
-        )
+    if named := ", ".join(option for option, value in limits.items() if value):
+        advice = "threads: in a profile, or taskset on Linux, limits them"
+        tell(f"{named}: limits no measurement, whose rows run on up to {most}; {advice}")
 
 
 def _hide_chatter() -> None:
@@ -111,11 +104,11 @@ def start(run: Run, snakemake: "Workflow") -> None:
     """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
         check_executor(run, snakemake)
-        if may_measure(sys.argv):
+        if may_measure():
             check_room(results_folder(run.smoke))
         hold_folder(run.smoke)
     if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
-        print("respeed: what is measured stays; ./run respeed measure --again measures it anew", file=sys.stderr)
+        tell("what is measured stays; ./run respeed measure --again measures it anew")
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
@@ -127,7 +120,7 @@ def start(run: Run, snakemake: "Workflow") -> None:
 
 def check_executor(run: Run, snakemake: "Workflow") -> None:
     """Raise UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
-    if not may_measure(sys.argv):
+    if not may_measure():
         return
     is_remote = snakemake.executor_plugin.common_settings.non_local_exec
     if run.nodes and not is_remote:
@@ -138,19 +131,16 @@ def check_executor(run: Run, snakemake: "Workflow") -> None:
 
 def succeed(run: Run) -> None:
     """When all is done, print where the report is and the results; exit with 1 if a cell failed or is left."""
-    if _is_failure(run) and may_measure(sys.argv):
+    if _is_failure(run) and may_measure():
         sys.exit(1)
 
 
 def _is_failure(run: Run) -> bool:
     """Print the last lines of a run, and return whether a cell failed or, in a run that measures, is left."""
     outcome = say_farewell(run)
-    is_left = outcome.is_left and may_measure(sys.argv)
+    is_left = outcome.is_left and may_measure()
     if is_left:
-        print(
-            "respeed: not all was measured: ./run snakemake --cores all, without a target, measures the rest",
-            file=sys.stderr,
-        )
+        tell("not all was measured: ./run snakemake --cores all, without a target, measures the rest")
     return outcome.has_failed or is_left
 
 
@@ -168,11 +158,7 @@ def fail(run: Run) -> None:
     """After a run that failed on a cluster, print which machines have work left."""
     unfinished = [machine for machine in run.nodes if not os.path.exists(run.stamps[machine])]
     if unfinished:
-        machines = ", ".join(unfinished)
-        print(
-            f"respeed: not all was measured on {machines}; nothing is lost, and {RESUMES} once jobs run",
-            file=sys.stderr,
-        )
+        tell(f"not all was measured on {', '.join(unfinished)}; nothing is lost, and {RESUMES} once jobs run")
 
 
 def place_of(snakemake: "Workflow") -> list[str]:
@@ -190,20 +176,21 @@ def templates(*patterns: str) -> list[str]:
     return sorted(map(os.path.relpath, files))
 
 
-def given_settings(command: Sequence[str]) -> dict[str, Any]:
+def given_settings() -> dict[str, Any]:
     """Return the settings of every --config of Snakemake's command line, of which Snakemake keeps the last alone."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    return parse_settings(parser.parse_known_args(command)[0].config)
+    options, _ = parser.parse_known_args()
+    return parse_settings(options.config)
 
 
-def may_measure(command: list[str]) -> bool:
+def may_measure() -> bool:
     """Return whether Snakemake's command line would measure what is missing.
 
     The targets `pdf` and `report`, and the option --report, measure nothing. The words themselves are read, because
     Snakemake knows its targets only after it has read the Snakefile.
     """
-    return not any(word in {"pdf", "report"} or word.startswith("--report") for word in command)
+    return not any(word in {"pdf", "report"} or word.startswith("--report") for word in sys.argv)
 
 
 @contextlib.contextmanager
@@ -215,7 +202,7 @@ def giving_up() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        print(f"respeed: {error}", file=sys.stderr)
+        tell(str(error))
         sys.exit(2)
 
 
@@ -238,7 +225,7 @@ class FailedJobs(logging.Handler):
         if getattr(facts.get("event"), "value", "") == "job_error" and facts.get("rule_msg"):
             text = failure(facts["rule_msg"], facts["output"], facts["log"])
             if text not in self._printed:
-                print(text, file=sys.stderr, flush=True)
+                tell(text)
             self._printed.add(text)
             if REFUSED.search(facts["rule_msg"]):
                 self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
@@ -258,7 +245,7 @@ def failure(reason: str, made: list[str], logs: list[str]) -> str:
     """
     machine = Path(made[0]).parent.name if made else "a job"
     file = (MACHINES / machine).relative_to(ROOT)
-    lines = [f"respeed: {machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
+    lines = [f"{machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  its log ends with: {last} ({', '.join(logs)})")
