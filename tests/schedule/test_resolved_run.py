@@ -77,7 +77,7 @@ def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> N
         resolve_run(RBM | {"profiles": "openblas-1,openblas-1", "preset": "smoke", "seed": 3}),
         on_nodes(seed=3),
     ):
-        lines.append(f"{known.machine}: {known.results} {known.document} {known.first_figure}\n{announce(known)}")
+        lines.append(f"{known.machine}: {known.results} {known.document}\n{announce(known)}")
         lines += [f"settings {known.settings}", f"shown {known.shown}", f"measure {known.how_to_measure('b')}"]
         lines += [one for one in known.sources if "/hardware/" not in one]
     text = re.sub("-([a-z]{4}.jsonl|[0-9a-f]{12})$", "-....", "\n".join(lines), flags=re.MULTILINE)

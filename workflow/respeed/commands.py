@@ -245,8 +245,7 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
 
     Raises UserError if there is no such cell, or no record of the machine.
     """
-    recorded = [*recorded_machines(smoke)]
-    name = _recorded(recorded[0] if machine is None and len(recorded) == 1 else machine, smoke)
+    name = _recorded(machine, smoke)
     tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
     records = read_records(smoke, name)
     traces = [trace_cell(tables, records, row) for row in find_cells(tables["cells"], cell, profile)]

@@ -600,12 +600,6 @@ class Paper:
         numbers = [place for place, printed in self.published.items() if printed.is_number]
         return len({column for table, column, _ in numbers if table == experiment.name}) > 1
 
-    @property
-    def first_drawn(self) -> Experiment:
-        """Return the first table that has a figure, or else the first table."""
-        tables = [*self.experiments.values()]
-        return next(filter(self.has_figure, tables), tables[0])
-
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
         return self.published.get(self._place(experiment, case, row))
@@ -622,15 +616,15 @@ class Paper:
         To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
         them, return None for such a rate.
         """
-        printed = self.printed(experiment, case, row)
-        if printed is None or not printed.is_number:
+        value = self._number(experiment, case, row)
+        if value is None:
             return None
         table = self.experiments[experiment]
         amount = None
         if table.unit.counted:
             moved = (traffic_bytes or 0.0) * self._width(row)
             amount = table.amount(table.case(case), flops, moved)
-        return table.unit.seconds(printed.value, amount)
+        return table.unit.seconds(value, amount)
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
         """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
@@ -687,13 +681,18 @@ class Paper:
 
     def _speed(self, experiment: str, case: str, row: str) -> float:
         """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
-        printed = self.printed(experiment, case, row)
-        if not printed or not printed.is_number:
+        value = self._number(experiment, case, row)
+        if value is None:
             return 0.0
         counted = self.experiments[experiment].unit.counted
         if counted == "bytes":  # the same work on wider numbers moves more bytes
-            return printed.value / self._width(row)
-        return printed.value if counted else 1 / printed.value
+            return value / self._width(row)
+        return value if counted else 1 / value
+
+    def _number(self, experiment: str, case: str, row: str) -> float | None:
+        """Return the printed number in the table's unit; None if the paper prints words or nothing."""
+        printed = self.printed(experiment, case, row)
+        return printed.value if printed and printed.is_number else None
 
     def _width(self, row: str) -> float:
         """Return the bytes of an array element in the row's precision, divided by those in fp32."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -110,20 +109,17 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
 
 
 def say_farewell(run: Run) -> Outcome:
-    """Print the last lines of a run: its finding, where figure, report and tables are, and what came out."""
+    """Print the last lines of a run: its finding, where report and tables are, and what came out."""
     document = Path(f"{run.document}.pdf")
     page = document.with_suffix(".html")
     if document.exists():
         if finding := _find(run):
             tell(finding)
-        places = f"the report is {document}"
+        line = f"the report is {document}"
         # After the target `pdf`, an earlier page is older than the tables.
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
-            places += f", for a browser {page}"
-        places += f"; tables are in {run.results}/tables"
-        if os.path.exists(run.first_figure):
-            places += f"; its first figure is {run.first_figure}"
-        tell(places)
+            line += f", for a browser {page}"
+        tell(f"{line}; tables are in {run.results}/tables")
     outcome = Outcome([]) if run.nodes else conclude(run, read_plan(run.work))
     for line in outcome.lines:
         tell(line)

@@ -6,6 +6,7 @@ The argument `snakemake` is Snakemake's workflow object, `workflow` in the Snake
 import argparse
 import atexit
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -216,17 +217,14 @@ class FailedJobs(logging.Handler):
     def __init__(self, snakemake: "Workflow") -> None:
         super().__init__()
         self._snakemake = snakemake
-        self._printed = set[str]()
+        self._tell_once = functools.cache(tell)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
         facts = vars(record)
         # Only the process that submits jobs has a reason; a job here has printed its own on the screen.
         if getattr(facts.get("event"), "value", "") == "job_error" and facts.get("rule_msg"):
-            text = failure(facts["rule_msg"], facts["output"], facts["log"])
-            if text not in self._printed:
-                tell(text)
-            self._printed.add(text)
+            self._tell_once(failure(facts["rule_msg"], facts["output"], facts["log"]))
             if REFUSED.search(facts["rule_msg"]):
                 self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
 

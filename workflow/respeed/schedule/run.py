@@ -24,7 +24,7 @@ from respeed.records import files_of_machine, record_paths, recorded_machines, w
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work
-from respeed.shown import machines_shown, papers_shown, profiles_shown
+from respeed.shown import papers_shown, profiles_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -169,13 +169,6 @@ class Run:
             files += [PAPERS / paper / "paper.yaml", PAPERS / paper / "published.csv"]
         paths = [os.path.relpath(path) for path in files if path.is_file()]
         return [*self.stamps.values(), *sorted(map(str, records)), *sorted(paths)]
-
-    @property
-    def first_figure(self) -> str:
-        """Return the path of the figure of the first paper's first drawn table, on the first machine that is shown."""
-        paper = next(iter(self.papers.values()))
-        machine = next(iter(machines_shown(self.smoke, self.machine, self.show)), self.machine)
-        return f"{self.results}/figures/{paper.name}/{paper.first_drawn.name}/{machine}-speedup.png"
 
     # The arguments of the commands that rules call.
 
