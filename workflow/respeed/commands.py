@@ -36,7 +36,6 @@ from respeed.output.results import Results
 from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
 from respeed.records import read_description, read_imports, read_records, recorded_machines
-from respeed.schedule.plan import read_plan
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.sessions import move_session, name_session, split_sessions
@@ -70,9 +69,9 @@ def measure(
             raise UserError(
                 f"--only: no cell on the rows that this machine can run has {' or '.join(only)} in its name"
             )
-        check_room(results_folder(run.smoke))
         if stamp is None:  # by hand; otherwise Snakemake's run holds the folder
-            held.callback(os.close, hold_folder(run.smoke))
+            held.enter_context(os.fdopen(hold_folder(run.smoke)))
+        check_room(results_folder(run.smoke))
         run.describe()
         if again:
             say(f"respeed: measures anew; if it is stopped, go on with --again {again}")
@@ -87,7 +86,7 @@ def measure(
 
 def _conclude(run: Run, progress: Progress, say: Callable[[str], None]) -> int:
     """Say what came out of a run by hand, and return its exit code."""
-    outcome = conclude(run, read_plan(run.work))
+    outcome = conclude(run)
     is_futile = progress.turns > 0 and not progress.counted
     if is_futile:
         outcome.lines.append("no new round counts; the line of each case says why")
@@ -100,7 +99,7 @@ def _conclude(run: Run, progress: Progress, say: Callable[[str], None]) -> int:
 
 def _show_first_table(run: Run, rounds: int) -> None:
     """Print the run's first table as it is after so many rounds."""
-    first = next(wanted for wanted in run.work.wanted if wanted.is_first).cells[0]
+    first = run.work.wanted[0].cells[0]
     tables = read_tables(run.smoke, [run.machine], [first.paper])
     results = Results(tables.papers, [run.machine], run.smoke, tables.frames)
     paper = tables.papers[first.paper]
@@ -131,13 +130,10 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
     """Print the sessions of a machine; before that, set one aside, or take one back."""
     name = _recorded(machine, smoke)
-    with contextlib.ExitStack() as held:
-        if set_aside or take_back:
-            held.callback(os.close, hold_folder(smoke))
-        for session, aside, done in ((set_aside, True, "set aside"), (take_back, False, "taken back")):
-            if session:
-                records = move_session(name, smoke, session, aside=aside)
-                print(f"{name}: {counted(records, 'record')} of {session} {done}; next: ./run snakemake --cores all")
+    for session, aside, done in ((set_aside, True, "set aside"), (take_back, False, "taken back")):
+        if session:
+            records = move_session(name, smoke, session, aside=aside)
+            print(f"{name}: {counted(records, 'record')} of {session} {done}; next: ./run snakemake --cores all")
     headers = ["session (UTC)", "minutes", "rounds", "blocks discarded", "", "rows"]
     lines = sorted([*_list_sessions(name, smoke, aside=False), *_list_sessions(name, smoke, aside=True)])
     print(tabulate(lines, headers, disable_numparse=True))
@@ -223,12 +219,14 @@ def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
     """Print each claim with the published number, ours, and the verdict; then how precise the numbers are."""
     name = _recorded(machine, smoke) if machine else load_config().this_machine
     tables = read_tables(smoke, [name])
-    papers = {}
-    for paper in tables.papers.values():
-        if paper.claims:
-            counts = count_results(name, paper, tables["cells"], tables["claims"])
-            title = f"{paper.title} ({paper.venue} {paper.year})"
-            papers[paper.name] = {"title": title, "counts": counts}
+    papers = {
+        paper.name: {
+            "title": f"{paper.title} ({paper.venue} {paper.year})",
+            "counts": count_results(name, paper, tables["cells"], tables["claims"]),
+        }
+        for paper in tables.papers.values()
+        if paper.claims
+    }
     controls = "" if smoke else count_controls(rows_of(tables["cells"], Cell), Samples(tables["rounds"]))
     document = {
         "smoke": smoke,

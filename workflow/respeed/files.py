@@ -71,7 +71,8 @@ def check(path: Path | None, show: str | None = None) -> int:
         looked.append("config.yaml")
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
-            print("".join(f"{line}\n" for line in _say_letters(kind)), end="")
+            for line in _say_letters(kind):
+                print(line)
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
@@ -81,8 +82,9 @@ def check(path: Path | None, show: str | None = None) -> int:
                 continue
             if len(denied) == 1:  # nothing can allow them
                 mistakes += denied
-            else:
-                print("".join(f"{line}\n" for line in denied), end="")
+                continue
+            for line in denied:
+                print(line)
         for folder in (records_folder, imported_folder):
             folders |= {folder(smoke): smoke for smoke in (False, True) if paths_below(folder(smoke))}
     for home, smoke in folders.items():

@@ -7,6 +7,7 @@ made where a paper is read (inputs/papers.py).
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
@@ -502,15 +503,15 @@ class Experiment:
         dict[str, str]
             The heading of each case, in the order of `case_names`.
         """
-        names = self.case_names()
-        columns = [self.columns.get(name, name) for name in names]
+        columns = {name: self.columns.get(name, name) for name in self.case_names()}
+        numbers = Counter(columns.values())
         words = {}
-        for name, column in zip(names, columns, strict=True):
-            is_own = column == name or columns.count(column) > 1
+        for name, column in columns.items():
+            is_own = column == name or numbers[column] > 1
             text = re.sub(r"(?<!\d)-|-(?!\d)", " ", name) if is_own else column
             words[name] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
         if len({*words.values()}) < len(words):
-            return {name: name for name in names}
+            return {name: name for name in words}
         return words
 
     def runs_on(self, case: Case, architecture: str) -> bool:

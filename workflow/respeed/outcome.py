@@ -120,7 +120,7 @@ def say_farewell(run: Run) -> Outcome:
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
             line += f", for a browser {page}"
         tell(f"{line}; tables are in {run.results}/tables")
-    outcome = Outcome([]) if run.nodes else conclude(run, read_plan(run.work))
+    outcome = Outcome([]) if run.nodes else conclude(run)
     for line in outcome.lines:
         tell(line)
     return outcome
@@ -136,8 +136,9 @@ def _find(run: Run) -> str | None:
     return None
 
 
-def conclude(run: Run, plan: Plan) -> Outcome:
-    """Return what a run left out, and what came out of it, by a plan that was just read."""
+def conclude(run: Run) -> Outcome:
+    """Return what a run left out, and what came out of it, by the records that there are now."""
+    plan = read_plan(run.work)
     outcome = count_cells(run, plan)
     return outcome._replace(lines=[*say_limits(run, plan), *outcome.lines])
 

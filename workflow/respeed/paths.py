@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 import stat
+import string
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +47,7 @@ NEEDED_BYTES = 100_000_000
 
 def class_name(name: str) -> str:
     """Return the name of a workload's class, such as VectorSum for vector_sum."""
-    return "".join(word.capitalize() for word in name.split("_"))
+    return string.capwords(name, "_").replace("_", "")
 
 
 def check_name(kind: str, name: str, where: str) -> str:
@@ -197,11 +198,8 @@ def hold_folder(smoke: bool) -> int:
 
 
 def check_room(folder: Path) -> None:
-    """Raise UserError if the disk that `folder` lies on, or will lie on, is nearly full."""
-    existing = folder.absolute()
-    while not existing.exists():
-        existing = existing.parent
-    free = shutil.disk_usage(existing).free
+    """Raise UserError if the disk that `folder` lies on is nearly full."""
+    free = shutil.disk_usage(folder).free
     if free < NEEDED_BYTES:
         raise UserError(
             f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make room, "

@@ -105,9 +105,9 @@ def start(run: Run, snakemake: "Workflow") -> None:
     """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
         check_executor(run, snakemake)
+        hold_folder(run.smoke)
         if may_measure():
             check_room(results_folder(run.smoke))
-        hold_folder(run.smoke)
     if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
         tell("what is measured stays; ./run respeed measure --again measures it anew")
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
