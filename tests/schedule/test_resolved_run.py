@@ -238,10 +238,6 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
 # What Snakemake calls.
 
 
-# Snakemake's settings where no option limits anything.
-LIMITS = {"max_threads": None, "overwrite_threads": {}}
-
-
 def snakemake(tasks: int = 0, **facts: Any) -> Any:
     """Snakemake's workflow object, of a run with so much to do."""
     dag = type("Dag", (), {"targetjobs": [True], "__len__": lambda _: tasks})()
@@ -249,7 +245,6 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     said = {
         "executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag, "cores": 64,
         "dag_settings": SimpleNamespace(forceall=facts.pop("forced", False)),
-        "resource_settings": SimpleNamespace(**LIMITS | facts.pop("limits", {})),
     } | facts  # fmt: skip
     return SimpleNamespace(**said)
 
@@ -276,11 +271,10 @@ def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
     monkeypatch.setattr(sys, "argv", ["snakemake"])
     monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "profiles/mine")
-    limits = {"overwrite_threads": {"measure_box": 1}}
-    begin(snakemake(cores=0, limits=limits), RBM | {"profiles": "openblas-1", "preset": "smoke"})
+    begin(snakemake(cores=0), RBM | {"profiles": "openblas-1", "preset": "smoke"})
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first == "respeed: SNAKEMAKE_PROFILE is set, so that the options of profiles/mine hold here"
-    assert last.startswith("respeed: --cores 0, --set-threads: limits no measurement, whose rows run on up to 1;")
+    assert last.startswith("respeed: --cores 0 limits no measurement, whose rows run on up to 1;")
     begin(snakemake(), RBM | {"profiles": "openblas-1", "preset": "smoke"})
     assert "limits no measurement" not in capsys.readouterr().err
 

@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         tell(f"stopped; what was measured is kept, and {RESUMES}")
         return 130
     except (UserError, OSError) as error:
-        tell(str(error))
+        tell(error)
         if isinstance(error, OSError):
             _discard_stdout()
         return 2
@@ -88,22 +88,18 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
-            known = [name for name in action.choices if name not in COMMANDS or COMMANDS[name].help]
-            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, known)}")
+            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, action.choices)}")
 
 
 Argument = tuple[str, dict[str, Any]]
 
 
 class Command(NamedTuple):
-    """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
-
-    A command without a help text is not listed: only respeed itself calls it.
-    """
+    """A command: the function that runs it ("module:function"), its help, an example, and its arguments."""
 
     function: str
-    help: str = ""
-    example: str = ""
+    help: str
+    example: str
     arguments: tuple[Argument, ...] = ()
 
 
@@ -255,7 +251,6 @@ COMMANDS = {
             SMOKE,
         ),
     ),
-    "probe": Command("backends:probe", arguments=(("backend", {}), ("device", {}))),
 }  # fmt: skip
 
 
@@ -269,8 +264,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help explains one")
     for name, (function, says, example, arguments) in COMMANDS.items():
-        shown: dict[str, Any] = {"help": says, "epilog": f"Example: respeed {example}"} if says else {}
-        command = commands.add_parser(name, **shown)
+        command = commands.add_parser(name, help=says, epilog=f"Example: respeed {example}")
         command.set_defaults(function=function)
         for flag, options in arguments:
             command.add_argument(flag, **options)

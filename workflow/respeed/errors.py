@@ -46,7 +46,7 @@ class ProgramFailed(Exception):
     """An outside program that did not end as it should, or did not print its time; the text is the reason."""
 
 
-def tell(line: str) -> None:
+def tell(line: object) -> None:
     """Print a line on the screen, with the name of this program before it."""
     print(f"respeed: {line}", file=sys.stderr, flush=True)
 

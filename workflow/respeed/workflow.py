@@ -69,25 +69,14 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
         if snakemake.is_main_process and measures:
             print(announce(run), file=sys.stderr)
     if snakemake.is_main_process and measures and not run.nodes:
-        _say_what_limits_nothing(run, snakemake)
+        most = max((row.threads for row in run.rows.values() if row.profile.is_cpu), default=0)
+        if snakemake.cores < most:
+            advice = "threads: in a profile, or taskset on Linux, limits them"
+            tell(f"--cores {snakemake.cores} limits no measurement, whose rows run on up to {most}; {advice}")
         _hide_chatter()
     # Say where the report is even if nothing was to be done.
     atexit.register(_end_idle, run, snakemake)
     return run
-
-
-def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
-    """Say which of Snakemake's options do not change what is measured, though one could think so."""
-    most = max((row.threads for row in run.rows.values() if row.profile.is_cpu), default=0)
-    settings = snakemake.resource_settings
-    limits = {
-        f"--cores {snakemake.cores}": snakemake.cores < most,
-        "--max-threads": settings.max_threads,
-        "--set-threads": settings.overwrite_threads,
-    }
-    if named := ", ".join(option for option, value in limits.items() if value):
-        advice = "threads: in a profile, or taskset on Linux, limits them"
-        tell(f"{named}: limits no measurement, whose rows run on up to {most}; {advice}")
 
 
 def _hide_chatter() -> None:
@@ -203,7 +192,7 @@ def giving_up() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        tell(str(error))
+        tell(error)
         sys.exit(2)
 
 
