@@ -1,10 +1,6 @@
 """Commands for the files that people write: respeed check and new."""
 
-import contextlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.exchange import paths_below, read_bundle
@@ -12,7 +8,7 @@ from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import SHOWN, Files, from_here, mistakes_of, read_yaml
+from respeed.inputs.reader import mistakes_of
 from respeed.inputs.registry import broken_files
 from respeed.paths import (
     BACKENDS,
@@ -28,7 +24,7 @@ from respeed.paths import (
     records_folder,
     write_text,
 )
-from respeed.text import clip, counted, not_western, visible
+from respeed.text import counted
 
 # The text in a starter that the name replaces.
 PLACEHOLDER = "NAME"
@@ -71,8 +67,6 @@ def check(path: Path | None, show: str | None = None) -> int:
         looked.append("config.yaml")
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
-            for line in _say_letters(kind):
-                print(line)
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
@@ -85,8 +79,9 @@ def check(path: Path | None, show: str | None = None) -> int:
                 continue
             for line in denied:
                 print(line)
-        for folder in (records_folder, imported_folder):
-            folders |= {folder(smoke): smoke for smoke in (False, True) if paths_below(folder(smoke))}
+        for smoke in (False, True):
+            homes = (records_folder(smoke), imported_folder(smoke))
+            folders |= dict.fromkeys(filter(paths_below, homes), smoke)
     for home, smoke in folders.items():
         bundle = read_bundle(home, smoke)
         mistakes += bundle.mistakes
@@ -95,15 +90,6 @@ def check(path: Path | None, show: str | None = None) -> int:
         print(line)
     print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
     return 1 if mistakes else 0
-
-
-def _say_letters(files: Files[Any]) -> Iterator[str]:
-    """Yield a line for each file with letters that not every output can print."""
-    for path in map(files.path, files.names()):
-        with contextlib.suppress(UserError):  # it is among the mistakes
-            if letters := not_western(json.dumps(read_yaml(path), ensure_ascii=False)):
-                where = f"{from_here(path)}: LaTeX tables print ? in place of each of {clip(letters, SHOWN)}"
-                yield visible(f"{where}; report and figures, where no font of theirs has it")
 
 
 def write_starter(kind: str, name: str) -> None:

@@ -47,11 +47,6 @@ def name_odd(text: str) -> str | None:
     return None
 
 
-def not_western(text: str) -> str:
-    """Return the letters of the text that Western fonts lack, and LaTeX tables replace, each once."""
-    return "".join(sorted({char for char in text if not char.encode("cp1252", "ignore")}))
-
-
 def printable(text: str) -> str:
     """Return the text on one line: white space becomes spaces, and characters that cannot be printed are left out."""
     if text.isascii() and text.isprintable():

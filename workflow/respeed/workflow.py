@@ -22,7 +22,7 @@ from respeed.errors import RESUMES, UserError, tell
 from respeed.inputs.config import parse_settings
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
-from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
+from respeed.paths import ROOT, check_room, hold_folder, results_folder
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.text import shorten
@@ -230,9 +230,8 @@ def failure(reason: str, made: list[str], logs: list[str]) -> str:
     logs : list of str
         The paths of the job's own log, and then of Slurm's.
     """
-    machine = Path(made[0]).parent.name if made else "a job"
-    file = (MACHINES / machine).relative_to(ROOT)
-    lines = [f"{machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
+    machine = Path(made[0]).parent.name
+    lines = [f"{machine}: {shorten(reason)} (slurm: in workflow/machines/{machine}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  its log ends with: {last} ({', '.join(logs)})")
