@@ -5,23 +5,24 @@ import json
 import os
 import pkgutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
-import pandas as pd
 from tabulate import tabulate
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import count_results
-from respeed.analysis.columns import make_frame, rows_of
+from respeed.analysis.columns import rows_of
 from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell, ClaimRow, Status
+from respeed.analysis.tables import Cell, ClaimRow, Status, group_by
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UserError, nearest, tell
 from respeed.inputs.config import ALL, THIS, load_config, parse_settings
@@ -152,10 +153,6 @@ def _list_sessions(machine: str, smoke: bool, *, aside: bool) -> Iterator[list[s
         yield [name_session(session), f"{minutes:.1f}", str(len(measured)), discarded, state, ", ".join(profiles)]
 
 
-# The states of a cell, in the order of the columns.
-STATES = get_args(Status)
-
-
 def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_json: bool) -> int:
     """Print how much is measured, and what a run with these settings would measure.
 
@@ -175,18 +172,16 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     outcome = Outcome([])
     if not run.nodes and run.machine in recorded_machines(run.smoke):
         outcome = count_cells(run, run.plan)
-    lines = [announce(run), *outcome.lines]
+    lines = [f"respeed: {announce(run)}", *outcome.lines]
     shown = machines_shown(run.smoke, run.machine, machine or run.show)
     counts = {name: _count_cells(run, name) for name in shown}
     if as_json:
-        machines = {name: table.to_dict("records") for name, table in counts.items()}
-        _print("status", {"machine": run.machine, "machines": machines, "says": lines}, as_json)
+        _print("status", {"machine": run.machine, "machines": counts, "says": lines}, as_json)
         return int(outcome.has_failed)
-    for name, table in counts.items():
-        fields = table.astype(object).replace([0, ""], NOTHING)
-        headers = fields.columns.str.replace("_", "\n").to_list()
+    for name, tables in counts.items():
+        rows = [{column.replace("_", "\n"): value or NOTHING for column, value in row.items()} for row in tables]
         print("\n  from ".join([name, *map(str, read_imports(name, run.smoke))]))
-        print(f"\n{tabulate(fields.to_dict('list'), headers, disable_numparse=True)}\n")
+        print(f"\n{tabulate(rows, 'keys', disable_numparse=True)}\n")
     print("\n".join(lines))
     return int(outcome.has_failed)
 
@@ -200,19 +195,19 @@ def _recorded(machine: str | None, smoke: bool) -> str:
     return name
 
 
-def _count_cells(run: Run, machine: str) -> pd.DataFrame:
+def _count_cells(run: Run, machine: str) -> list[dict[str, Any]]:
     """Count a machine's cells by table and state, and add the time at which each table was last measured."""
-    table = ["paper", "experiment"]
+    rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     description = read_description(machine, run.smoke)
-    is_planned = machine == run.machine and not run.nodes
-    rounds = run.plan.rounds if is_planned else read_rounds(read_records(run.smoke, machine), run.papers)
-    descriptions = {machine: description} if description else {}
-    cells = make_frame(make_cells(rounds, run.papers, run.profiles, descriptions), "cells")
-    is_in = pd.get_dummies(cells["status"]).reindex(columns=STATES, fill_value=False)
-    counts = cells[table].join(is_in).groupby(table, sort=False).sum()
-    counts["of"] = counts.sum(axis=1)
-    counts["last_measured"] = rounds.groupby(table)["started"].max().str[:16].str.replace("T", " ")
-    return counts.reset_index().fillna("")
+    cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
+    last = rounds.groupby(["paper", "experiment"])["started"].max()
+    rows = []
+    for table, of_table in group_by(cells, attrgetter("paper", "experiment")).items():
+        numbers = Counter(cell.status for cell in of_table)
+        row = {"paper": table[0], "experiment": table[1]} | {status: numbers[status] for status in get_args(Status)}
+        moment = last.get(table, "")[:16].replace("T", " ")
+        rows.append(row | {"of": len(of_table), "last_measured": moment})
+    return rows
 
 
 def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:

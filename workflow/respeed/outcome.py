@@ -54,7 +54,7 @@ def announce(run: Run) -> str:
     else:
         lines = [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
         lines += _say_duration(run)
-    return "\n  ".join([f"respeed: {', '.join(run.nodes or [run.machine])}, {goal}", *lines])
+    return "\n  ".join([f"{', '.join(run.nodes or [run.machine])}, {goal}", *lines])
 
 
 def _say_request(node: tuple[str, Mapping[str, Any]]) -> str:

@@ -473,12 +473,9 @@ def parse_file(
     if len(lines) > MOST_LINES:
         raise UserError(f"{where}: has more than {MOST_LINES} lines")
     start = _parse(Start, first, f"{where}:1")
-    profile = path.parent.name
-    if smoke not in (None, start.smoke):
-        kinds = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
-        raise UserError(f"{where}: is {kinds}")
-    if start.profile.name != profile:
-        raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
+    if smoke not in (None, start.smoke) or start.profile.name != path.parent.name:
+        kind = "smoke" if start.smoke else "real"
+        raise UserError(f"{where}: is a {kind} record of the profile {start.profile.name}, and does not belong here")
     results = []
     skipped = {}
     for number, line in enumerate(lines, 2):

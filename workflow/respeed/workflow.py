@@ -59,6 +59,7 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
     measures = may_measure()
+    is_heard = snakemake.is_main_process and measures
     if snakemake.is_main_process and (profile := os.environ.get("SNAKEMAKE_PROFILE")):
         tell(f"SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here")
     with giving_up():
@@ -66,9 +67,9 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
         config["page"] = f"{run.results}/tables.html"
-        if snakemake.is_main_process and measures:
-            print(announce(run), file=sys.stderr)
-    if snakemake.is_main_process and measures and not run.nodes:
+        if is_heard:
+            tell(announce(run))
+    if is_heard and not run.nodes:
         most = max((row.threads for row in run.rows.values() if row.profile.is_cpu), default=0)
         if snakemake.cores < most:
             advice = "threads: in a profile, or taskset on Linux, limits them"
@@ -93,9 +94,9 @@ def _hide_chatter() -> None:
 def start(run: Run, snakemake: "Workflow") -> None:
     """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
-        check_executor(run, snakemake)
         hold_folder(run.smoke)
         if may_measure():
+            check_executor(run, snakemake)
             check_room(results_folder(run.smoke))
     if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
         tell("what is measured stays; ./run respeed measure --again measures it anew")
@@ -110,8 +111,6 @@ def start(run: Run, snakemake: "Workflow") -> None:
 
 def check_executor(run: Run, snakemake: "Workflow") -> None:
     """Raise UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
-    if not may_measure():
-        return
     is_remote = snakemake.executor_plugin.common_settings.non_local_exec
     if run.nodes and not is_remote:
         raise UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false")
