@@ -167,22 +167,23 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     run = resolve_run(settings)
     for name in {*machine} - {ALL}:
         _recorded(name, run.smoke)
-    if not run.nodes:
-        check_same_machine(run.machine, run.smoke)
-    outcome = Outcome([])
-    if not run.nodes and run.machine in recorded_machines(run.smoke):
-        outcome = count_cells(run, run.plan)
-    lines = [f"respeed: {announce(run)}", *outcome.lines]
     shown = machines_shown(run.smoke, run.machine, machine or run.show)
     counts = {name: _count_cells(run, name) for name in shown}
-    if as_json:
-        _print("status", {"machine": run.machine, "machines": counts, "says": lines}, as_json)
-        return int(outcome.has_failed)
     for name, tables in counts.items():
         rows = [{column.replace("_", "\n"): value or NOTHING for column, value in row.items()} for row in tables]
-        print("\n  from ".join([name, *map(str, read_imports(name, run.smoke))]))
-        print(f"\n{tabulate(rows, 'keys', disable_numparse=True)}\n")
-    print("\n".join(lines))
+        if not as_json:
+            print("\n  from ".join([name, *map(str, read_imports(name, run.smoke))]))
+            print(f"\n{tabulate(rows, 'keys', disable_numparse=True)}\n")
+    outcome = Outcome([])
+    if not run.nodes:
+        check_same_machine(run.machine, run.smoke)
+        if run.machine in recorded_machines(run.smoke):
+            outcome = count_cells(run, run.plan)
+    lines = [f"respeed: {announce(run)}", *outcome.lines]
+    if as_json:
+        _print("status", {"machine": run.machine, "machines": counts, "says": lines}, as_json)
+    else:
+        print("\n".join(lines))
     return int(outcome.has_failed)
 
 
