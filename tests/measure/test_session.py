@@ -164,7 +164,7 @@ def test_a_case_is_compared_with_the_papers_gpu() -> None:
 
 
 def test_a_disturbed_machine_is_named_once_and_early(pretended: Pretended) -> None:
-    pretended.facts = {"blocks": ({"quota_seconds": 9.0},) * 6}
+    pretended.facts = {"blocks": ({"quota_seconds": 9e4},) * 6}
     said = list[str]()
     measure(asked(profiles="openblas-1").work, said.append)
     warned = [place for place, line in enumerate(said) if "is not quiet" in line]
@@ -178,7 +178,7 @@ def test_measuring_of_which_no_round_counts_is_no_success(
 ) -> None:
     command = ["measure", "--only", "rbm/36x64", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
     assert main([*command, "rounds=1"]) == 0
-    pretended.facts = {"blocks": ({"quota_seconds": 9.0},)}
+    pretended.facts = {"blocks": ({"quota_seconds": 9e4},)}
     assert main([*command, "rounds=2"]) == 75
     assert "no new round counts" in capsys.readouterr().err
     # What the budget is not enough for is left.

@@ -53,7 +53,7 @@ class TimingProtocol:
 REAL = TimingProtocol()
 # Shows within seconds that everything works; its numbers are no measurements.
 SMOKE = TimingProtocol(
-    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_lost_share=1.0, max_probe_ratio=1e3,
+    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_lost_share=1e3, max_probe_ratio=1e3,
     slow_step_seconds=0.02, long_seconds=0.02, block_seconds=0.02, device_block_seconds=0.02, measure_seconds=0.02,
     sample_seconds=0.002,
 )  # fmt: skip
