@@ -240,6 +240,13 @@ def test_what_is_damaged_of_where_records_came_from_is_told_and_ends_nothing(
     assert [one.file for one in read_imports("box", False)] == ["records.zip", "more.zip"]
 
 
+def test_a_folder_whose_name_is_a_pattern_has_no_files_of_another() -> None:
+    write_box()
+    shutil.copytree(RECORDS / "box", RECORDS / "bo[x]")
+    with pytest.raises(UserError, match="has no records"):
+        import_records(RECORDS / "bo[x]", False)
+
+
 def test_what_was_joined_is_exported_and_what_was_set_aside_stays_so() -> None:
     write_box(hour=5)
     export_records(ZIP, False)

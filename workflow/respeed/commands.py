@@ -258,9 +258,10 @@ def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:
     print(json.dumps(document, indent=1, allow_nan=False) if as_json else make_text(name, document).rstrip())
 
 
-# The functions that build each part of a report. Each imports libraries that the others do not need, such as Seaborn or
-# Typst.
+# The functions that build the report or a part of it. Each imports libraries that the others do not need, such as
+# Seaborn or Typst.
 BUILDERS = {
+    None: ("respeed.output:build_tables", "respeed.figures:build_figures", "respeed.report:build_report"),
     "tables": ("respeed.output:build_tables",),
     "figures": ("respeed.figures:build_figures",),
     "pdf": ("respeed.report:build_report",),
@@ -280,7 +281,6 @@ def make_report(only: str | None, **options: Any) -> None:
     recorded = recorded_machines(asked.smoke)
     for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:
         tell(f"show: no records of {name!r}{nearest(name, recorded)}")
-    for part in [only] if only else ("tables", "figures", "pdf"):
-        for builder in BUILDERS[part]:
-            if path := pkgutil.resolve_name(builder)(asked):
-                print(path)
+    for builder in BUILDERS[only]:
+        if path := pkgutil.resolve_name(builder)(asked):
+            print(path)

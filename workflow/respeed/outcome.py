@@ -93,9 +93,7 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
     lines = []
     if cards := plan.other_cards:
         lines.append(f"measured so far on {'; '.join(sorted(cards))}: that does not count for {plan.card}")
-    listed = {entry.wanted.place for entry in plan.first_entries}
-    spare = sum(wanted.place not in listed for wanted in plan.work.wanted if wanted.profile not in plan.broken)
-    if spare:
+    if spare := len(plan.work.wanted) - len(plan.first_entries):
         more = "preset=paper has more, and what you name by profiles= is always measured"
         lines.append(f"{plan.work.minutes:g} minutes are not enough for {counted(spare, 'cell')}: {more}")
     tables = [table for _, table in chosen_tables(run.config, run.papers)]
