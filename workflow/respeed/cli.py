@@ -84,7 +84,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError; its text is the name of the command and then the message."""
-        raise UserError(": ".join([*self.prog.split()[1:], message]))
+        command = self.prog.removeprefix("respeed").strip()
+        raise UserError(f"{command}: {message}" if command else message)
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:

@@ -100,7 +100,10 @@ def read_bundle(path: Path, smoke: bool | None) -> Bundle:
         There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
     """
     mistakes = list[str]()
-    files, sha256 = _read_folder(path, mistakes) if path.is_dir() else _read_zip(path)
+    if path.is_dir():
+        files, sha256 = _read_folder(path, mistakes)
+    else:
+        files, sha256 = _read_zip(path)
     bundle = Bundle(path, sha256, mistakes, {}, {})
     latest = (datetime.now(UTC) + CLOCKS_APART).isoformat()
     for name, data in files.items():
@@ -207,10 +210,12 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     UserError
         There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
-    machines = recorded_machines(smoke)
-    if machine and machine not in machines:
-        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, machines)}")
-    names = [machine] if machine else [name for name in machines if not is_imported(name, smoke)]
+    recorded = recorded_machines(smoke)
+    if machine and machine not in recorded:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, recorded)}")
+    names = [name for name in recorded if not is_imported(name, smoke)]
+    if machine:
+        names = [machine]
     files = Files()
     for name in names:
         for home in (imported_folder(smoke), records_folder(smoke)):
@@ -269,9 +274,9 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         if (name or into) and len(machines) > 1:
             raise UserError(f"{path}: has {len(machines)} machines ({', '.join(machines)}), for one name; export one")
         names = {machine: _choose_name(machine, bundle, smoke, name, into) for machine in machines}
-        new = [_write_files(machine, bundle, smoke, names[machine]) for machine in machines]
-    if any(new):
-        print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
+        for machine in machines:
+            _write_files(machine, bundle, smoke, names[machine])
+    print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
 def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:
@@ -298,8 +303,8 @@ def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, in
     )
 
 
-def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
-    """Write the files of a machine that are not here yet, and before them where they came from; return their number."""
+def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
+    """Write the files of a machine that are not here yet, and before them where they came from; print their number."""
     measured = records_folder(smoke) / name
     imported = imported_folder(smoke) / name
     homes = (measured, measured / SET_ASIDE, imported / SET_ASIDE, imported)
@@ -327,4 +332,3 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
     if old:
         line += f"; {counted(old, 'file')} here already"
     print(f"{name}: {line}")
-    return len(new)

@@ -82,14 +82,15 @@ def check(path: Path | None, show: str | None = None) -> int:
         for smoke in (False, True):
             homes = (records_folder(smoke), imported_folder(smoke))
             folders |= dict.fromkeys(filter(paths_below, homes), smoke)
-    for home, smoke in folders.items():
-        bundle = read_bundle(home, smoke)
+    for home, kind_of_records in folders.items():
+        bundle = read_bundle(home, kind_of_records)
         mistakes += bundle.mistakes
         looked.append(f"{counted(len(bundle.files), 'good file')} in {home}")
     for line in mistakes:
         print(line)
-    print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
-    return 1 if mistakes else 0
+    number = counted(len(mistakes), "mistake") if mistakes else "no mistake"
+    print(f"{number}; looked at {', '.join(looked)}")
+    return int(bool(mistakes))
 
 
 def write_starter(kind: str, name: str) -> None:

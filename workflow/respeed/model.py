@@ -538,7 +538,9 @@ class Experiment:
     def steps(self, case: Case) -> float:
         """Return how many steps the case's seconds are for: examples / batch (may be a fraction), or else `repeats`."""
         examples = case.examples or self.examples
-        return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
+        if examples:
+            return examples / case.parameters["batch"]
+        return float(self.repeats or 1)
 
     def case(self, name: str) -> Case:
         """Return the first case of that name, in this table or else in `original`; algorithms may share the name."""

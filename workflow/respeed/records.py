@@ -66,12 +66,6 @@ def _one_line(text: str) -> str:
     return clip(squeeze(printable(text)), MOST_LETTERS)
 
 
-def _check_size(value: Any) -> Any:
-    if isinstance(value, int | float) and abs(value) > LARGEST:
-        raise ValueError("is no size of anything")
-    return value
-
-
 def _work(value: float) -> float:
     if 0 < value < 1:
         raise ValueError("a part of an operation would lie at the end of no axis")
@@ -84,7 +78,7 @@ Reason = Annotated[Line, Field(pattern=r"\S")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{7,40}(\+changes)?|unknown)$")]
 # A parameter of a case; only an outside program's, which is its entry in a paper's table, has parts.
 Word = Annotated[str, Field(max_length=MOST_LETTERS)]
-Parameter = Annotated[bool | int | float | Word, AfterValidator(_check_size)]
+Parameter = bool | Annotated[int | float, Field(ge=-LARGEST, le=LARGEST)] | Word
 Program = dict[Word, Parameter | list[Word] | dict[Word, list[Word]]]
 Parameters = dict[Word, Parameter | Program]
 # In UTC, in this millennium and to the second, because moments are compared as text.
@@ -542,7 +536,9 @@ def record_paths(smoke: bool, machine: str) -> list[Path]:
 
 def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
     """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
-    paths = files_of_machine(smoke, machine, f"{SET_ASIDE}/*/*.jsonl") if aside else record_paths(smoke, machine)
+    paths = record_paths(smoke, machine)
+    if aside:
+        paths = files_of_machine(smoke, machine, f"{SET_ASIDE}/*/*.jsonl")
     contents = (_read_or_skip(path, smoke) for path in paths)
     return in_order(record for record in contents if isinstance(record, Record))
 

@@ -41,7 +41,9 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
     names = load_config().papers if chosen is None else tuple(chosen)
     must_be_valid = set(names) if strict else set(names) - set(paper_names())
     papers = PAPER_FILES.load_all(names, must_be_valid) or load_papers(names)
-    return {name: paper.at_tiny_sizes() for name, paper in papers.items()} if smoke else papers
+    if smoke:
+        return {name: paper.at_tiny_sizes() for name, paper in papers.items()}
+    return papers
 
 
 def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:

@@ -46,10 +46,10 @@ def find_command() -> None:
     even if pip has not installed the package.
     """
     user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
-    places = os.pathsep.join([os.path.dirname(sys.executable), user])
+    places = f"{os.path.dirname(sys.executable)}{os.pathsep}{user}"
     if not shutil.which("respeed", path=places):
         raise ModuleNotFoundError(name="respeed")
-    os.environ["PATH"] = os.pathsep.join([places, os.environ.get("PATH", os.defpath)])
+    os.environ["PATH"] = f"{places}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
