@@ -264,8 +264,8 @@ def build_parser() -> Parser:
     parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help explains one")
-    for name, (function, says, example, arguments) in COMMANDS.items():
-        command = commands.add_parser(name, help=says, epilog=f"Example: respeed {example}")
+    for name, (function, text, example, arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, epilog=f"Example: respeed {example}")
         command.set_defaults(function=function)
         for flag, options in arguments:
             command.add_argument(flag, **options)

@@ -167,8 +167,8 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     run = resolve_run(settings)
     for name in {*machine} - {ALL}:
         _recorded(name, run.smoke)
-    shown = machines_shown(run.smoke, run.machine, machine or run.show)
-    counts = {name: _count_cells(run, name) for name in shown}
+    machines = machines_shown(run.smoke, run.machine, machine or run.show)
+    counts = {name: _count_cells(run, name) for name in machines}
     for name, tables in counts.items():
         rows = [{column.replace("_", "\n"): value or NOTHING for column, value in row.items()} for row in tables]
         if not as_json:
@@ -277,10 +277,10 @@ def make_report(only: str | None, **options: Any) -> None:
     """
     # Matplotlib ends as it is imported if a notebook's shell names a backend that is not installed here.
     os.environ["MPLBACKEND"] = "agg"
-    asked = Asked(**options)
-    recorded = recorded_machines(asked.smoke)
-    for name in {*(asked.show or load_config().show)} - {THIS, ALL, *recorded}:
+    choice = Asked(**options)
+    recorded = recorded_machines(choice.smoke)
+    for name in {*(choice.show or load_config().show)} - {THIS, ALL, *recorded}:
         tell(f"show: no records of {name!r}{nearest(name, recorded)}")
     for builder in BUILDERS[only]:
-        if path := pkgutil.resolve_name(builder)(asked):
+        if path := pkgutil.resolve_name(builder)(choice):
             print(path)

@@ -175,8 +175,10 @@ def _read_zip(path: Path) -> tuple[Files, str]:
             for info in members:
                 name = PurePosixPath(info.filename)
                 if name in files or not _is_of_export(info):
-                    shown = clip(info.filename, 120)
-                    raise UserError(f"{path}: {shown}: is no machine's record, not packed as by export, or there twice")
+                    member = clip(info.filename, 120)
+                    raise UserError(
+                        f"{path}: {member}: is no machine's record, not packed as by export, or there twice"
+                    )
                 with archive.open(info) as file:  # bounded here again: the size that it states may be a lie
                     data = file.read(min(room, MOST_BYTES) + 1)
                 room -= len(data)
@@ -282,17 +284,17 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
 def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     chosen = check_name("machine", into or name or machine, str(bundle.path))
-    machines = recorded_machines(smoke)
+    recorded = recorded_machines(smoke)
     local = load_config().this_machine
-    imports = read_imports(chosen, smoke)
-    if chosen not in {*machines, local}:
+    if chosen not in {*recorded, local}:
         if into:
-            raise UserError(f"--into: no records of {into!r}{nearest(into, machines)}")
+            raise UserError(f"--into: no records of {into!r}{nearest(into, recorded)}")
         return chosen
     if reason := difference(bundle.hardware[machine], known_hardware(chosen, smoke) or describe_machine()):
         raise UserError(f"{bundle.path}: is of another machine than {chosen} here ({reason}); import it with --as NAME")
     if chosen == local and into:  # now it is no machine of others alone
         (records_folder(smoke) / local).mkdir(parents=True, exist_ok=True)
+    imports = read_imports(chosen, smoke)
     # The same file again completes an import that was stopped.
     if into or bundle.sha256 in {entry.sha256 for entry in imports}:
         return chosen

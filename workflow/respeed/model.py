@@ -600,8 +600,11 @@ class Paper:
 
     def has_figure(self, experiment: Experiment) -> bool:
         """Return whether a table has a figure: if the paper prints numbers of several of its columns."""
-        numbers = [place for place, printed in self.published.items() if printed.is_number]
-        return len({column for table, column, _ in numbers if table == experiment.name}) > 1
+        columns = set[str]()
+        for (table, column, _), printed in self.published.items():
+            if table == experiment.name and printed.is_number:
+                columns.add(column)
+        return len(columns) > 1
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""

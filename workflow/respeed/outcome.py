@@ -3,10 +3,10 @@
 import contextlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from respeed.analysis.cells import JudgedCell, make_cells
 from respeed.analysis.controls import say_failed
@@ -48,20 +48,23 @@ def announce(run: Run) -> str:
     if preset.most > preset.rounds and preset.minutes:
         goal += f", however long; what is then left of {preset.minutes:g} minutes a paper goes to uncertain numbers"
     denied = [*unread_files(), *chain.from_iterable(map(say_denied, run.config.papers))]
+    lines = []
     if run.nodes:
-        lines = [*map(_say_request, run.nodes.items()), *denied]
-        lines.append(f"each job finds out what is left; what it says is in {run.results}/logs/<machine>")
+        for machine, resources in run.nodes.items():
+            requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
+            lines.append(f"{machine} asks Slurm for {', '.join(requests)}")
+        lines += [*denied, f"each job finds out what is left; what it says is in {run.results}/logs/<machine>"]
+        return "\n  ".join([f"{', '.join(run.nodes)}, {goal}", *lines])
+    lines += [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
+    if run.plan.next_turn() is None:
+        lines.append("nothing is due; ./run respeed measure --again measures anew")
     else:
-        lines = [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
-        lines += _say_duration(run)
-    return "\n  ".join([f"{', '.join(run.nodes or [run.machine])}, {goal}", *lines])
-
-
-def _say_request(node: tuple[str, Mapping[str, Any]]) -> str:
-    """Return a line about the resources that a machine's job asks Slurm for."""
-    machine, resources = node
-    requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
-    return f"{machine} asks Slurm for {', '.join(requests)}"
+        seconds = run.plan.seconds_left()
+        end = f"the end of round {preset.rounds}"
+        lines.append(f"about {in_words(seconds)} to {end}; leave the machine alone meanwhile")
+        if 0 < 60 * run.work.minutes < seconds:
+            lines.append("for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
+    return "\n  ".join([f"{run.machine}, {goal}", *lines])
 
 
 def _count_due(run: Run) -> list[str]:
@@ -71,18 +74,6 @@ def _count_due(run: Run) -> list[str]:
     for cell in run.work.cells:
         tables[f"{cell.paper} {cell.experiment}"].append(cell in due)
     return [f"{name}: {sum(cells)} of {len(cells)} cells to measure" for name, cells in tables.items() if any(cells)]
-
-
-def _say_duration(run: Run) -> list[str]:
-    """Return lines that say how long a run takes, and what is shorter."""
-    if run.plan.next_turn() is None:
-        return ["nothing is due; ./run respeed measure --again measures anew"]
-    seconds = run.plan.seconds_left()
-    end = f"the end of round {run.config.preset.rounds}"
-    lines = [f"about {in_words(seconds)} to {end}; leave the machine alone meanwhile"]
-    if 0 < 60 * run.work.minutes < seconds:
-        lines.append("for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
-    return lines
 
 
 def say_limits(run: Run, plan: Plan) -> list[str]:
@@ -111,8 +102,11 @@ def say_farewell(run: Run) -> Outcome:
     document = Path(f"{run.document}.pdf")
     page = document.with_suffix(".html")
     if document.exists():
-        if finding := _find(run):
-            tell(finding)
+        if not run.smoke:
+            with contextlib.suppress(UserError):  # a table that somebody has deleted
+                results = load_results(Asked(run.smoke, run.machine, run.config.papers, run.show))
+                if finding := find(results, next(iter(results.papers.values())), run.machine):
+                    tell(finding)
         line = f"the report is {document}"
         # After the target `pdf`, an earlier page is older than the tables.
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
@@ -122,16 +116,6 @@ def say_farewell(run: Run) -> Outcome:
     for line in outcome.lines:
         tell(line)
     return outcome
-
-
-def _find(run: Run) -> str | None:
-    """Return the finding on this machine, by the first paper and the tables that were built; None at tiny sizes."""
-    if run.smoke:
-        return None
-    with contextlib.suppress(UserError):  # a table that somebody has deleted
-        results = load_results(Asked(run.smoke, run.machine, run.config.papers, run.show))
-        return find(results, next(iter(results.papers.values())), run.machine)
-    return None
 
 
 def conclude(run: Run) -> Outcome:
@@ -179,9 +163,10 @@ def _say_hidden(run: Run) -> list[str]:
         lines.append(f"set aside, and not counted: {names} (./run respeed sessions)")
     shown = machines_shown(run.smoke, run.machine, run.show)
     recorded = recorded_machines(run.smoke)
-    others = [name for name in sorted(recorded) if recorded[name] and name not in shown]
-    if others:
-        lines.append(f"{counted(len(others), 'other machine')} not shown ({_some(others)}): --config show=all")
+    hidden = [name for name in sorted(recorded) if recorded[name] and name not in shown]
+    if hidden:
+        number = counted(len(hidden), "other machine")
+        lines.append(f"{number} not shown ({_some(hidden)}): --config show=all")
     return lines
 
 

@@ -524,8 +524,8 @@ def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
 
 def files_of_machine(smoke: bool, machine: str, pattern: str = "**/*.json*") -> list[Path]:
     """Return a machine's files, or those that fit the pattern; those that were imported come last."""
-    own, imported = (sorted((folder(smoke) / machine).glob(pattern)) for folder in (records_folder, imported_folder))
-    return own + imported
+    homes = (records_folder(smoke) / machine, imported_folder(smoke) / machine)
+    return list(chain.from_iterable(sorted(home.glob(pattern)) for home in homes))
 
 
 def record_paths(smoke: bool, machine: str) -> list[Path]:

@@ -65,8 +65,8 @@ def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] 
         named has records, every machine is shown.
     """
     recorded = recorded_machines(smoke)
-    this = machine or load_config().this_machine
-    names = [this if name == THIS else name for name in show or load_config().show]
+    local = machine or load_config().this_machine
+    names = [local if name == THIS else name for name in show or load_config().show]
     if ALL in names or not any(recorded.get(name) for name in names):
-        names = [this, *sorted(recorded)]
+        names = [local, *sorted(recorded)]
     return [name for name in dict.fromkeys(names) if name in recorded]

@@ -217,19 +217,19 @@ class FailedJobs(logging.Handler):
                 self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
 
 
-def failure(reason: str, made: list[str], logs: list[str]) -> str:
+def failure(reason: str, outputs: list[str], logs: list[str]) -> str:
     """Return the lines about a job that failed.
 
     Parameters
     ----------
     reason : str
         Snakemake's words about the failure, which quote Slurm's.
-    made : list of str
+    outputs : list of str
         The files that the job would have made, in the folder of its machine.
     logs : list of str
         The paths of the job's own log, and then of Slurm's.
     """
-    machine = Path(made[0]).parent.name
+    machine = Path(outputs[0]).parent.name
     lines = [f"{machine}: {shorten(reason)} (slurm: in workflow/machines/{machine}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
