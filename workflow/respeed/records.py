@@ -231,8 +231,6 @@ class Result(Facts):
     # Whether all threads work on each operation together, as in the reference probe.
     together: bool = False
     graphs: Line | None = None
-    # Mean iterations for an example, in each part of a step that iterates until all examples are done.
-    iterations: dict[Line, Annotated[float, Field(ge=1, le=1e9)]] | None = None
 
     @property
     def key(self) -> str:
@@ -241,17 +239,16 @@ class Result(Facts):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        has_outcome = self._is_timed() if self.status == "measured" else self.reason
-        has_parts = all(map(self._has_parts, self.blocks)) and self.parts.keys() >= {*(self.iterations or ())}
-        if not has_outcome or not has_parts:
+        is_known = bool(self.reason)
+        if self.status == "measured":
+            domains = {tuple(block.joules) for block in self.blocks if block.joules}
+            is_known = bool(self.blocks) and self.warmup is not None and len(domains) < 2
+            # A case of matmul also measures the machine's peak, for which its operations must be known.
+            if self.workload == "matmul" and not self.flops:
+                is_known = False
+        if not is_known or not all(map(self._has_parts, self.blocks)):
             raise PydanticCustomError("odd", "the case is incomplete")
         return self
-
-    def _is_timed(self) -> bool:
-        domains = {tuple(block.joules) for block in self.blocks if block.joules}
-        # A case of matmul also measures the machine's peak, for which its operations must be known.
-        is_counted = bool(self.flops) or self.workload != "matmul"
-        return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
 
     def _has_parts(self, block: Block) -> bool:
         """Return whether each part has as many samples as the step, and each sample's parts take LEAST_SECONDS."""
