@@ -93,7 +93,7 @@ def first_line(error: BaseException) -> str:
 
 def join_words(words: list[str]) -> str:
     """Return the words as a list for people: "a, b and c", or "a; b and c" if any word contains a comma."""
-    comma = "; " if any("," in word for word in words) else ", "
+    comma = "; " if "," in "".join(words) else ", "
     first = comma.join(words[:-1])
     return f"{first} and {words[-1]}" if first else "".join(words)
 
