@@ -20,6 +20,8 @@ from respeed.text import escape_unprintable
 # Seconds of each unit of a duration; 0 needs none.
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)|0")
+# The kinds of files that people write.
+KINDS = ("paper", "workload", "hardware", "machine", "backend")
 # The parts of a report, in the order in which they are built.
 PARTS = ("tables", "figures", "pdf")
 
@@ -231,7 +233,7 @@ COMMANDS = {
     "new": Command(
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
         (
-            argument("kind", "KIND", "paper, workload, hardware, machine or backend"),
+            argument("kind", "KIND", ", ".join(KINDS), choices=KINDS),
             argument("name", "NAME", "its name, and that of its file or folder"),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError
 from respeed.exchange import paths_below, read_bundle
 from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
@@ -96,10 +96,8 @@ def check(path: Path | None, show: str | None = None) -> int:
 def write_starter(kind: str, name: str) -> None:
     """Copy the starter of a `kind` under a `name`, and print the path of the copy and the command that tries the copy.
 
-    Raises UserError if there is no such kind, or if the name is taken or not allowed.
+    Raises UserError if the name is taken or not allowed.
     """
-    if kind not in KINDS:
-        raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")
     folder, tries = KINDS[kind]
     (source,) = STARTERS.glob(f"{kind}*")
     if source.suffix == ".py" and not name.isidentifier():
