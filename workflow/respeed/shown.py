@@ -1,10 +1,9 @@
-"""Which results are shown: the papers, machines, profiles and notes that configuration or command line name."""
+"""Which results are shown: the papers and machines that configuration or command line name."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from respeed.inputs.config import ALL, THIS, load_config
-from respeed.inputs.machines import PROFILE_FILES, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.model import Paper
 from respeed.records import recorded_machines
@@ -44,11 +43,6 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
     if smoke:
         return {name: paper.at_tiny_sizes() for name, paper in papers.items()}
     return papers
-
-
-def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """Return all valid profiles, with a message for any other; raise UserError if a `chosen` profile is not valid."""
-    return PROFILE_FILES.load_all(chosen=chosen)
 
 
 def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] = ()) -> list[str]:
