@@ -50,3 +50,4 @@ def test_rows_of_the_cpu_are_measured_on_a_mac_which_says_what_nobody_knows_ther
     found = project.run("respeed", "doctor", check=False, **lock).stdout
     rows = {line.split()[0]: line for line in found.splitlines() if line}
     assert " yes " in rows["torch-all"], found
+    assert max(map(len, found.splitlines())) < 160

@@ -219,7 +219,10 @@ COMMANDS = {
             SMOKE,
         ),
     ),
-    "doctor": Command("doctor:examine", "show what this machine has, what it can run, what disturbs it", "doctor"),
+    "doctor": Command(
+        "doctor:examine", "show what this machine has, how fast it is, what it can run, what disturbs it", "doctor",
+        (JSON,),
+    ),
     "check": Command(
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
         (

@@ -1,9 +1,13 @@
-"""respeed doctor: this machine's hardware, the profiles that it can run, and whether it is fit to measure now."""
+"""respeed doctor: this machine's hardware and speed, the profiles that it can run, and whether it is fit to measure."""
 
-import math
+import contextlib
+import io
+import json
 import os
-import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import psutil
@@ -11,43 +15,93 @@ from tabulate import tabulate
 
 from respeed.analysis.neighbours import find_quiet
 from respeed.backends import make_backend
-from respeed.errors import NotMeasurable
+from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES
-from respeed.machine.cpu import cpu_flags, cpu_model, frequency_governor, show_list, small_cores, usable_cores
-from respeed.machine.devices import cpu_counters, device_facts, missing_device
-from respeed.machine.process import cpu_quota, memory_left, who_measures
+from respeed.inputs.machines import PROFILE_FILES, Profiles, find_bounds
+from respeed.machine.cpu import (
+    Bound,
+    cpu_flags,
+    cpu_model,
+    frequency_governor,
+    is_virtual,
+    show_list,
+    small_cores,
+    usable_cores,
+)
+from respeed.machine.devices import (
+    accelerator_names,
+    cpu_counters,
+    device_facts,
+    driver_error,
+    missing_device,
+    name_card,
+)
+from respeed.machine.process import Facts, allowed_cpus, bind, cpu_quota, memory_left, who_measures
 from respeed.machine.software import library_label, package_versions, scipy_library
-from respeed.measure.case import make_bench
+from respeed.measure.case import make_bench, measure_ceilings
 from respeed.measure.timing import difference, seconds_now, take_snapshot, wrong_clock
+from respeed.paths import bytes_free, check_room, find_lacking, private_folder, results_folder
 from respeed.protocol import REAL
-from respeed.schedule.rows import find_rows, probe_device
-from respeed.text import NOTHING, counted
+from respeed.schedule.rows import check_same_machine, find_rows, probe_device
+from respeed.text import NOTHING, counted, format_number
 
-# A process that takes more than this share of a core while we look will probably take as much while we measure.
-BUSY_SHARE = 0.05
+# A process that takes more than these percent of a core while we look will probably take as much while we measure.
+BUSY_PERCENT = 5
 # The counters of all CPUs have a grain of 10 ms, and programs that have just ended are not shown either.
-HIDDEN_SHARE = 0.25
-# Steal time above this share of the cores shows that the host gives them to others.
-STEAL_SHARE = 0.01
+HIDDEN_PERCENT = 25
+# Steal time above these percent of the cores shows that the host gives them to others.
+STEAL_PERCENT = 1
 LOOK_SECONDS = 1.0
+# The ways in which a CPU works; a guest's time is in the user's.
+WORKING = ("user", "nice", "system", "irq", "softirq")
 # Swap in use above this share of the memory shows that programs have to wait for their memory.
 SWAP_SHARE = 0.1
 # Probes of a few milliseconds each, so about a second in all.
 PROBES = 200
 # With more than this share of its probes slow, a machine has neighbours that widen its intervals.
 MAX_SLOW_SHARE = 0.2
+# A good library's product comes to 70 % or more of the computed rate, less what the clock is lowered by under load.
+LOW_SHARE = 0.5
+# OpenBLAS's kernels that use AVX-512.
+WIDE_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids", "unknown")
+VIRTUAL = "virtual CPUs that share a core (try half as many threads)"
+UNSEEN = "what the lines above name? heat or a power limit (watch the clock while it computes)"
+# What the kernel counts, as a finding: its subject, what happens, and what to do.
+LOST = {
+    "quota_seconds": (
+        "throttling", "the CPU quota stops threads",
+        "raise the container's CPU limit, or ask for fewer threads",
+    ),
+    "throttled_seconds": (
+        "clocks", "lowered for heat",
+        "cool it, or expect lower clocks: a machine that is always hot is measured as it is",
+    ),
+}  # fmt: skip
+# What to do on a disk that lacks something. Only uv uses hard links, and it copies where there are none.
+LACKS = {
+    "permission to write": "make it writable, or start elsewhere",
+    "hard links": "",
+    "symbolic links": "without symbolic links set-up fails: move this folder to another disk",
+    "locks": "without locks, start nothing else here while it measures",
+}
+ADVISED = "can measure, with advice: see the column `do`; disturbed results will be marked"
+# Wider columns of findings are cut into lines.
+WIDTHS = [None, 60, 60]
 
 
 class Finding(NamedTuple):
-    """One `subject` that was examined, and its `state`; `advice` is None if nothing needs to be done."""
+    """One `subject` that was examined, and its `state`; `advice` is None if nothing needs to be done.
+
+    `speed` has the numbers of a speed: its `rate` in a `unit`, the `computed` rate, and its `share` of that.
+    """
 
     subject: str
     state: str
     advice: str | None = None
+    speed: Facts | None = None
 
 
-def examine() -> int:
+def examine(as_json: bool) -> int:
     """Print the facts of the machine, each finding with advice, and a line for every profile.
 
     Returns
@@ -56,47 +110,56 @@ def examine() -> int:
         The exit code: 1 if there is any advice, otherwise 0.
     """
     name = load_config().this_machine
-    findings = [*_facts(), *_cpu(), *_memory(), *_programs(), *_devices(), *_lock_and_steadiness()]
-    table = tabulate(findings, ["looked at", "found", "do"], missingval=NOTHING)
-    print(f"{name}\n\n{table}\n")
-    headers = ["profile", "label", "applies", "threads and CPUs, or why not"]
-    print(f"{tabulate(_profiles(), headers)}\n")
-    if not any(finding.advice for finding in findings):
-        print("fit to measure")
-        return 0
-    print("can measure, with advice: see the column `do`; disturbed results will be marked")
-    return 1
+    profiles = PROFILE_FILES.load_all(chosen=())
+    findings = [*_facts(), *_cpu(), *_memory(), *_files(name), *_programs(), *_devices()]
+    if holder := who_measures():
+        findings.append(Finding("respeed", f"another measurement is running: {holder}", "wait for it"))
+    else:
+        findings += [*_trials(profiles), *_steadiness()]
+    rows = _profiles(profiles)
+    is_fit = not any(finding.advice for finding in findings)
+    if as_json:
+        facts = [finding._asdict() for finding in findings]
+        document = {"machine": name, "fit": is_fit, "findings": facts, "profiles": rows}
+        print(json.dumps(document, indent=1, allow_nan=False))
+    else:
+        lines = [(finding.subject, finding.state, finding.advice or NOTHING) for finding in findings]
+        table = tabulate(lines, ["looked at", "found", "do"], maxcolwidths=WIDTHS)
+        table_rows = [row | {"applies": "yes" if row["applies"] else "no"} for row in rows]
+        print(f"{name}\n\n{table}\n\n{tabulate(table_rows, headers='keys', missingval=NOTHING)}\n")
+        print("fit to measure" if is_fit else ADVISED)
+    return int(not is_fit)
 
 
 def _facts() -> Iterator[Finding]:
     """Yield the facts of the machine, none of which needs advice."""
-    cores = f"{len(usable_cores())} physical cores usable"
+    cores = f"{counted(len(usable_cores()), 'physical core')} usable"
     if small := small_cores():
-        cores += f" of two kinds, {small} of them small"
+        cores += f" of two kinds; {small} are small, and a row of all cores waits for them"
     yield Finding("CPU", f"{cpu_model()}: {cores}, {os.cpu_count()} logical CPUs")
     yield Finding("instructions", ", ".join(cpu_flags()))
     yield Finding("packages", ", ".join(f"{name} {version}" for name, version in package_versions().items()))
     yield Finding("BLAS of SciPy", library_label(scipy_library()))
     counters, why_not = cpu_counters()
-    domains = [counter.domain for counter in counters]
-    yield Finding("energy", ", ".join(domains) or f"not measured: {why_not}")
+    domains = ", ".join(counter.domain for counter in counters)
+    yield Finding("energy", domains or f"not measured: {why_not}")
 
 
 def _cpu() -> Iterator[Finding]:
     if wrong := wrong_clock():
         yield Finding("clock", wrong, "set it")
     quota = cpu_quota()
-    if quota is None:
-        yield Finding("CPU quota", "none")
-    else:
-        is_enough = quota >= (psutil.cpu_count(logical=False) or 1)
-        advice = None if is_enough else "raise the container's CPU limit, or expect fewer threads"
-        yield Finding("CPU quota", f"{quota:g} CPUs", advice)
+    is_short = quota is not None and quota < (psutil.cpu_count(logical=False) or 1)
+    advice = "raise the container's CPU limit, or expect fewer threads"
+    yield Finding("CPU quota", "none" if quota is None else f"{quota:g} CPUs", advice if is_short else None)
+    if refusal := _complaint(partial(bind, allowed_cpus())):
+        advice = "allow sched_setaffinity in the container's seccomp profile; until then rows of CPUs are not measured"
+        yield Finding("binding to CPUs", f"refused: {refusal}", advice)
     if governor := frequency_governor():
         advice = "set it to performance: sudo cpupower frequency-set -g performance"
         yield Finding("frequency governor", governor, None if governor == "performance" else advice)
-    battery = getattr(psutil, "sensors_battery", lambda: None)()
-    if battery and not battery.power_plugged:
+    battery = psutil.sensors_battery()
+    if battery and battery.power_plugged is False:  # None if it is not known, as where charging stops at 80 %
         yield Finding("power", "battery", "plug it in: clocks are lower on battery")
 
 
@@ -110,43 +173,64 @@ def _memory() -> Iterator[Finding]:
     yield Finding("memory", free, "close programs: memory was swapped out" if is_swapped else None)
 
 
+def _complaint(action: Callable[[], object]) -> str:
+    """Return the error of the user or the system that an action ends with, or the line that it prints; "" if none."""
+    with contextlib.redirect_stderr(io.StringIO()) as printed:
+        try:
+            action()
+        except (UserError, OSError) as error:
+            return str(error)
+    return printed.getvalue().removeprefix("respeed: ").strip()
+
+
+def _files(machine: str) -> Iterator[Finding]:
+    """Look at the disks of the cache and the results, and for records that a run would refuse."""
+    other_cache = _complaint(private_folder)
+    folders = ("cache", private_folder(), other_cache), ("results", results_folder(False), "")
+    for name, folder, complaint in folders:
+        lacking = find_lacking(folder)
+        state = [f"{folder}, {bytes_free(folder) / 1e9:.3g} GB free", *(f"no {kind}" for kind in lacking)]
+        advice = [complaint, _complaint(partial(check_room, folder)), *(LACKS[kind] for kind in lacking)]
+        yield Finding(name, ", ".join(state), "; ".join(filter(None, advice)) or None)
+    if refusal := _complaint(partial(check_same_machine, machine, False)):
+        yield Finding("records", "of another machine", refusal)
+
+
 def _programs() -> Iterator[Finding]:
     """Watch for a second how busy other programs are, and what share of our CPU time the host gives to others."""
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
-    before = _cpu_seconds()
-    time.sleep(LOOK_SECONDS)
-    spent = {name: max(seconds - before[name], 0.0) for name, seconds in _cpu_seconds().items()}
-    steal = 100 * spent.get("steal", 0.0) / (math.fsum(spent.values()) or math.inf)
-    shares = []
+    spent = Counter[str]()  # percent of a CPU, in each way
+    for percents in psutil.cpu_times_percent(LOOK_SECONDS, percpu=True):
+        spent.update(percents._asdict())
+    shares = {}
     for process in psutil.process_iter(["cpu_percent", "name"]):
-        shares.append((process.info["cpu_percent"] or 0.0, process.info["name"], process.pid != os.getpid()))
+        shares[process.pid] = process.info["cpu_percent"] or 0.0, process.info["name"]
+    visible = sum(percent for percent, _ in shares.values())
+    shares.pop(os.getpid(), None)
     busy = [
         f"{name} ({percent:.0f}% of a core)"
-        for percent, name, is_other in sorted(shares, reverse=True)
-        if is_other and percent > 100 * BUSY_SHARE
+        for percent, name in sorted(shares.values(), reverse=True)
+        if percent > BUSY_PERCENT
     ]
     if busy:
         yield Finding("other programs", ", ".join(busy[:4]), "close them, or measure later")
     else:
         yield Finding("other programs", "none busy")
     # Other users' programs may be hidden, as those outside of a container are; the counters of all CPUs have them.
-    working = math.fsum(seconds for name, seconds in spent.items() if name not in ("idle", "iowait", "steal"))
-    hidden = 100 * working / LOOK_SECONDS - sum(percent for percent, *_ in shares)
-    if hidden > 100 * HIDDEN_SHARE:
+    hidden = sum(spent[way] for way in WORKING) - visible
+    if hidden > HIDDEN_PERCENT:
         yield Finding("hidden programs", f"busy ({hidden:.0f}% of a core)", "measure when nobody else uses this host")
-    if steal > 100 * STEAL_SHARE:
+    steal = spent["steal"] / (os.cpu_count() or 1)
+    if steal > STEAL_PERCENT:
         yield Finding("host", f"gives {steal:.0f}% of our time to others", "use a host of your own, or more rounds")
 
 
-def _cpu_seconds() -> dict[str, float]:
-    """Return the seconds that all CPUs together spent in each way; a guest's are in the user's."""
-    times = psutil.cpu_times()._asdict()
-    return {name: seconds for name, seconds in times.items() if not name.startswith("guest")}
-
-
 def _devices() -> Iterator[Finding]:
-    """Yield the driver's facts of NVIDIA's devices, and whether each backend computes rightly on each device."""
+    """Yield the driver's facts of NVIDIA's devices."""
+    names = accelerator_names()
+    chosen = name_card(names, os.environ) if names else "none that NVIDIA's driver shows"
+    yield Finding("accelerators", chosen, driver_error())
     for facts in device_facts():
         name = facts.pop("name", "NVIDIA GPU")
         texts = [f"{fact.replace('_', ' ')} {value}" for fact, value in facts.items()]
@@ -157,22 +241,22 @@ def _devices() -> Iterator[Finding]:
         elif 0 < facts.get("power_limit_watts", 0.0) < usual:
             advice = f"raise the power limit: sudo nvidia-smi -pl {usual:g}"
         yield Finding(name, ", ".join(texts), advice)
-    profiles = PROFILE_FILES.load_all(chosen=()).values()
-    rows = [row for row in profiles if not (row.is_cpu or row.optional or missing_device(row.device))]
-    for backend, device in dict.fromkeys((row.backend, row.device) for row in rows):
-        answer = probe_device(backend, device, anew=True)
-        reasons = [*answer.get("reasons", {"": answer.get("reason")}).values()]  # of each precision, or of all
-        if None in reasons:
-            yield Finding(f"{backend} on {device}", "a small product is right")
-        else:
-            yield Finding(f"{backend} on {device}", "cannot be used", reasons[0])
 
 
-def _lock_and_steadiness() -> Iterator[Finding]:
-    """Time the reference probe and count the threads that run, unless another measurement is running."""
-    if holder := who_measures():
-        yield Finding("respeed", f"another measurement is running: {holder}", "wait for it")
-        return
+def _trials(profiles: Profiles) -> Iterator[Finding]:
+    """Yield whether each backend computes rightly on each device, but for SciPy's BLAS, whose products are timed."""
+    rows = [row for row in profiles.values() if not row.optional and row.backend not in ("numpy", "program")]
+    pairs = sorted({(row.backend, row.device) for row in rows if not missing_device(row.device)})
+    with ThreadPoolExecutor() as pool:  # each trial is a process, which takes seconds to import its library
+        answers = pool.map(lambda pair: probe_device(*pair, anew=True), pairs)
+        for (backend, device), answer in zip(pairs, answers, strict=True):
+            reasons = [*answer.get("reasons", answer).values()]  # of each precision, or of all
+            advice = None if None in reasons else reasons[0]
+            yield Finding(f"{backend} on {device}", "cannot be used" if advice else "a small product is right", advice)
+
+
+def _steadiness() -> Iterator[Finding]:
+    """Time the reference probe, products and copies, and count threads."""
     cores = len(usable_cores())
     try:
         backend = make_backend("numpy", device="cpu", precision="fp32", threads=cores, seed=0)
@@ -183,34 +267,61 @@ def _lock_and_steadiness() -> Iterator[Finding]:
     before = take_snapshot()
     began = seconds_now()
     probes = [bench.probe.seconds() for _ in range(PROBES)]
-    lost = difference(before, take_snapshot())["throttled_seconds"] or 0.0
-    hot_share = lost / (seconds_now() - began)
-    if hot_share > REAL.max_lost_share:
-        advice = "cool it, or expect lower clocks: a machine that is always hot is measured as it is"
-        yield Finding("clocks", f"lowered for heat for {hot_share:.0%} of the time", advice)
+    happened = difference(before, take_snapshot())
+    elapsed = seconds_now() - began
+    for cause, (subject, state, advice) in LOST.items():
+        # The quota's seconds are those of all threads together, the clocks' those of the hottest core.
+        share = (happened[cause] or 0.0) / (elapsed * (cores if subject == "throttling" else 1))
+        if share > REAL.max_lost_share:
+            yield Finding(subject, f"{state} for {share:.0%} of the time", advice)
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
     slow = sum(seconds > limit for seconds in probes) / PROBES
     state = f"{slow:.0%} of {PROBES} products more than {REAL.max_probe_ratio - 1:.0%} slower than a quiet one"
     advice = "neighbours take part of the cores, and intervals will be wider: measure later, or on a quieter host"
     yield Finding("reference probe", state, advice if slow > MAX_SLOW_SHARE else None)
-    threads = proof["threads_ran"]
-    if threads is None:
-        yield Finding("threads", f"unknown ran, {cores} asked")
-    else:
-        advice = "check OMP_NUM_THREADS and its like; OpenBLAS in wheels has at most 64 threads"
-        yield Finding("threads", f"{threads} ran, {cores} asked", advice if threads != cores else None)
+    ran = proof["threads_ran"]
+    state = f"{ran or 'unknown'} ran, {cores} asked"
+    advice = "check OMP_NUM_THREADS and its like; OpenBLAS in wheels has at most 64 threads"
+    yield Finding("threads", state, None if ran in (None, cores) else advice)
+    yield from _speeds()
 
 
-def _profiles() -> list[list[str]]:
-    """Return a line for every profile: whether this machine can run it, and its threads and CPUs, or why not."""
-    profiles = PROFILE_FILES.load_all(chosen=())
+def _speeds() -> Iterator[Finding]:
+    """Yield how fast a product is, on one core and on all, and a copy on all, beside what the hardware can reach."""
+    cpus = usable_cores()
+    for threads in sorted({1, len(cpus)}):
+        backend = make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=0)
+        rates = measure_ceilings(backend)
+        peak, memory = find_bounds(cpus[:threads])
+        causes = [VIRTUAL] if is_virtual() else []
+        kernel = backend.describe()["kernel"]
+        if "avx512f" in cpu_flags() and kernel not in WIDE_KERNELS:
+            causes.append(f"{kernel} kernels without AVX-512 (try a newer SciPy, or MKL)")
+        cores = counted(threads, "core")
+        yield _compare(f"product, {cores}", 1e-9 * rates["flops_per_second"], "GFLOP/s", peak, [*causes, UNSEEN])
+    yield _compare(f"copy, {cores}", 1e-9 * rates["bytes_per_second"], "GB/s", memory, [UNSEEN])
+    if peak.remark:
+        yield Finding("computed by", peak.remark)
+
+
+def _compare(subject: str, rate: float, unit: str, bound: Bound, causes: list[str]) -> Finding:
+    """Return a rate beside its bound; where its share is low, with what may be the causes."""
+    share = rate / bound.rate if bound.rate else None
+    speed = {"rate": rate, "unit": unit, "computed": bound.rate, "share": share}
+    if share is None:
+        return Finding(subject, f"{format_number(rate)} {unit}; not computed: {bound.how}", speed=speed)
+    state = f"{format_number(rate)} of {format_number(bound.rate)} {unit} computed ({bound.how}), {share:.0%}"
+    advice = f"slow for this machine: {'? '.join(causes)}?"
+    return Finding(subject, state, advice if share < LOW_SHARE else None, speed)
+
+
+def _profiles(profiles: Profiles) -> list[Facts]:
+    """Return for every profile whether it applies to this machine, with its threads and CPUs, or why it does not."""
     rows, why_not = find_rows(profiles)
-    lines = [[name, profiles[name].label, "no", reason] for name, reason in why_not.items()]
-    for name, row in rows.items():
-        text = counted(row.threads, "thread")
-        if row.cpus:
-            text += f" on CPU {show_list(row.cpus)}"
-        if row.profile.optional:
-            text += ", measured only where it is named"
-        lines.append([name, row.profile.label, "yes", text])
-    return sorted(lines)
+    lines = []
+    for name, profile in sorted(profiles.items()):
+        row = rows.get(name)
+        remark = why_not.get(name, "measured only where it is named" if profile.optional else None)
+        cores = {"threads": row and row.threads, "CPUs": row and show_list(row.cpus)}
+        lines.append({"profile": name, "label": profile.label, "applies": name in rows, **cores, "remark": remark})
+    return lines

@@ -18,7 +18,7 @@ import shutil
 import stat
 import string
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -197,9 +197,44 @@ def hold_folder(smoke: bool) -> int:
     return descriptor
 
 
+def existing_folder(folder: Path) -> Path:
+    """Return the folder as an absolute path, or the nearest folder above it that exists."""
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    return existing
+
+
+def bytes_free(folder: Path) -> int:
+    """Return the bytes that are free on the disk that `folder` lies on, or will lie on."""
+    return shutil.disk_usage(existing_folder(folder)).free
+
+
+def find_lacking(folder: Path) -> list[str]:
+    """Return what a folder lacks: permission to write, or of its file system symbolic links, hard links or locks."""
+    lacking = []
+    try:
+        with tempfile.TemporaryDirectory(prefix=".respeed-", dir=existing_folder(folder)) as inside:
+            file = Path(inside, "file")
+            trials: dict[str, Callable[[], object]] = {
+                "symbolic links": lambda: file.with_name("symbolic").symlink_to(file),
+                "hard links": lambda: file.with_name("hard").hardlink_to(file),
+                "locks": lambda: fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB),
+            }
+            with file.open("wb") as opened:
+                for kind, trial in trials.items():
+                    try:
+                        trial()
+                    except OSError:
+                        lacking.append(kind)
+    except OSError:
+        return ["permission to write"]
+    return lacking
+
+
 def check_room(folder: Path) -> None:
-    """Raise UserError if the disk that `folder` lies on is nearly full."""
-    free = shutil.disk_usage(folder).free
+    """Raise UserError if the disk that `folder` lies on, or will lie on, is nearly full."""
+    free = bytes_free(folder)
     if free < NEEDED_BYTES:
         raise UserError(
             f"{folder}: {free / 1e6:.0f} MB are free there, and a run may need {NEEDED_BYTES / 1e6:.0f} MB; make room, "

@@ -1,12 +1,13 @@
 """Files that people write about hardware.
 
 A profile, workflow/hardware/<name>.yaml, describes a row of our tables and how it runs. Notes on a machine,
-workflow/machines/<machine>.yaml, are facts that no measurement shows. Data sheets of CPUs and GPUs
+workflow/machines/<machine>.yaml, are facts that no measurement shows. Data sheets of CPUs
 are in workflow/datasheets.yaml.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,18 +19,17 @@ from typing_extensions import TypedDict
 
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
-from respeed.machine.cpu import INSTRUCTIONS, choice_as_text
+from respeed.machine import name_words
+from respeed.machine.cpu import INSTRUCTIONS, Bound, choice_as_text, cpu_model, memory_rate, peak_of_cores
 from respeed.machine.software import LIBRARIES, library_label
 from respeed.model import (
     FORM,
-    PRECISIONS,
     SOME,
     Architecture,
     Count,
     Label,
     Positive,
     Text,
-    Year,
     check_known,
     known,
 )
@@ -196,17 +196,30 @@ def notes_of(machine: str) -> Notes | None:
 
 @dataclass(frozen=True, config=FORM)
 class Datasheet:
-    """The data sheet of a CPU or GPU: the peak GFLOP/s of matrix products by precision, and the memory's GB/s."""
+    """The data sheet of a CPU: its cores, the highest GFLOP/s in fp32 of all of them, and the memory's GB/s."""
 
-    kind: Literal["cpu", "gpu"]
-    year: Year
-    gflops: Annotated[dict[Annotated[str, known("precision", lambda: PRECISIONS)], Positive], SOME]
+    cores: Count
+    gflops: Positive
     gbytes: Positive
     source: Text
-    cores: Count = 1
 
 
-def load_datasheets(kind: str = "") -> dict[str, Datasheet]:
-    """Return all data sheets by name, or those of one kind; raise UserError if their file has mistakes."""
-    sheets = fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
-    return {name: sheet for name, sheet in sheets.items() if kind in ("", sheet.kind)}
+def load_datasheets() -> dict[str, Datasheet]:
+    """Return all data sheets by name; raise UserError if their file has mistakes."""
+    return fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
+
+
+def find_bounds(cpus: Sequence[int]) -> tuple[Bound, Bound]:
+    """Return the highest GFLOP/s in fp32 of the cores of these CPUs, and the highest GB/s of the memory.
+
+    They are by the data sheet of the CPU here, if there is one, else by what the system reports.
+    """
+    words = f"-{name_words(cpu_model())}"
+    cores = len(cpus)
+    for name, sheet in load_datasheets().items():
+        if words.endswith(f"-{name_words(name)}"):
+            rate = sheet.gflops * cores / sheet.cores
+            how = f"data sheet of {name}, {cores} of {sheet.cores} cores"
+            sockets = math.ceil(cores / sheet.cores)
+            return Bound(rate, how, sheet.source), Bound(sheet.gbytes * sockets, f"data sheet of {name}")
+    return peak_of_cores(cpus), memory_rate()

@@ -44,14 +44,15 @@ def machine_slug() -> str:
     It names the CPU, the number of usable cores and the accelerators, and ends with four digits of a hash of the
     hardware, so that two machines hardly ever share a name.
     """
-    parts = [_words(cpu_model()), f"{len(usable_cores())}c"]
+    parts = [name_words(cpu_model()), f"{len(usable_cores())}c"]
     for name, count in Counter(accelerator_names()).items():
-        parts.append(f"{count}x-{_words(name)}" if count > 1 else _words(name))
+        parts.append(f"{count}x-{name_words(name)}" if count > 1 else name_words(name))
     words = "-".join(parts)[:59].rstrip("-")
     return f"{words}-{hardware_digits(describe_machine())}"
 
 
-def _words(name: str) -> str:
+def name_words(name: str) -> str:
+    """Return the words of a device's name that tell it apart, such as intel-xeon-gold-6354."""
     return re.sub(r"[^a-z0-9]+", "-", _NOISE.sub(" ", name).lower()).strip("-") or "unknown"
 
 
