@@ -539,7 +539,7 @@ class Experiment:
         """Return how many steps the case's seconds are for: examples / batch (may be a fraction), or else `repeats`."""
         examples = case.examples or self.examples
         if examples:
-            return examples / case.parameters["batch"]
+            return float(examples / case.parameters["batch"])
         return float(self.repeats or 1)
 
     def case(self, name: str) -> Case:
