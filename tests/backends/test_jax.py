@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -66,16 +65,6 @@ def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory() ->
         jax.monitoring.unregister_event_duration_listener(listen)
     assert not [event for event in events if "compile" in event or "trace" in event]
     assert addresses() == before
-
-
-def test_threads_are_counted_or_as_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool_size = importlib.import_module("respeed.backends.jax").pool_size
-    monkeypatch.setenv("PJRT_NPROC", "3")
-    assert pool_size(tmp_path / "none") == 3
-    for number, name in enumerate(("python", "tf_XLAEigen", "tf_XLAEigen", "llvm-worker-0")):
-        (tmp_path / str(number)).mkdir()
-        (tmp_path / str(number) / "comm").write_text(f"{name}\n")
-    assert pool_size(tmp_path) == 2
 
 
 # In a process of its own: how many devices a CPU passes for is read once. JAX takes the first by itself, as it takes a

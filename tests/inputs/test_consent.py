@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -152,7 +153,7 @@ def test_what_changes_during_a_run_is_not_run(paper: Path) -> None:
     asked = replace(order_of().cases[0], case=first_case())
     order = order_of(profile="program-1", cases=(asked,))
     with pytest.raises(UserError, match="programs of loops are not allowed"):
-        measure_turn(order, "box", True, ())
+        measure_turn(order, "box", True, (), Mock())
 
 
 def test_no_setting_and_no_snakemake_profile_allows_anything(paper: Path) -> None:

@@ -165,13 +165,14 @@ def account_of(clock: Clock, seconds: float, synchronous: bool, shares: Any, cha
 
     parts = tuple(clock.step(lambda done, share=share: seconds * share * (1 + change**done)) for share in shares)
     meter = Meter((clock.counter(),), lambda: {"sm_mhz": clock.now})
-    one = replace(timer(clock, math.inf), parts=parts, sync=sync, meter=meter)
+    one = replace(timer(clock, math.inf), parts=parts, sync=sync, meter=meter, synchronous=synchronous)
     first = one.one_step()
-    warm = warm_up(step, sync, REAL, synchronous=synchronous, first_seconds=first.seconds)
+    warm = warm_up(step, sync, REAL, first.seconds, synchronous=synchronous)
     assert warm.settled == (change < 1)
     yield f"{shown([*vars(warm).values()])}; {clock.steps} parts, {clock.now:.5g} s"
-    time_steps, least = (one.short_steps, REAL.block_seconds) if synchronous else (one.device_steps, 0.25)
-    timed = time_steps(warm.step_seconds, lambda number: number == 1 and not step())
+    least = REAL.block_seconds if synchronous else REAL.device_block_seconds
+    number = itertools.count()
+    timed = one.blocks(warm.step_seconds, lambda _: next(number) == 1 and not step())
     for block in (first, *timed):
         if block is not first:
             assert block.seconds >= least * 0.9
@@ -242,13 +243,13 @@ def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_cou
         order.append("product")
 
     one = make_probe(product, lambda: order.append("wait"))
-    assert order == ["product", "wait"] * 5
+    assert order == ["product", "product", "wait", *["product", "wait"] * 3]
     order.clear()
     one.seconds()
     assert order == ["product", "wait", "product", "product", "wait"]
     monkeypatch.setattr(timing.time, "process_time", lambda: 1.5 * clock.now)
     monkeypatch.setattr(timing, "difference", lambda *_: QUIET)
-    assert prove_threads(one) == {"threads_ran": 1, "run_delay_seconds": 0.0, "cpus_taken": 1.5}
+    assert prove_threads(one) == {"threads_ran": 1, "cpus_taken": 1.5}
 
 
 def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are() -> None:
@@ -273,12 +274,10 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are(
     running = {"7": 10**9}, {"7": 2 * 10**9, "8": 15 * 10**7, "9": 5 * 10**7}
     waiting = {"7": 10**9}, {"7": 3 * 10**9, "8": 1, "9": 0}
     counts = {"a": 2, "b": None, "c": 2}, {"a": 5, "b": 1, "c": None}
-    here, later = (Snapshot(Counter(running[end]), Counter(waiting[end]), False, counts[end]) for end in (0, 1))
+    here, later = (Snapshot(Counter(running[end]), Counter(waiting[end]), counts[end]) for end in (0, 1))
     found = difference(here, later)
     assert found == {"run_delay_seconds": 2.000000001, "threads_ran": 2, "a": 3, "b": None, "c": None}
     assert abs(timing.seconds_now() - time.perf_counter()) < 60
-    # Of threads that share their cores by design, waiting tells nothing.
-    assert difference(take_snapshot(is_shared=True), take_snapshot(is_shared=True))["run_delay_seconds"] is None
 
 
 def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(clock: Clock) -> None:
@@ -300,7 +299,10 @@ def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(
     assert [block.ahead for block in timed] == [True, True, False]
     snapshots = Mock(side_effect=take_snapshot)
     monkeypatch.setattr(timing, "take_snapshot", snapshots)
-    assert replace(timer(clock, 0.5), helpers=(1,), is_shared=True).one_step().ahead is None
-    assert snapshots.call_args_list == [call((1,), is_shared=True)] * 2
+    assert replace(timer(clock, 0.5), helpers=(1,)).one_step().ahead is None
+    assert snapshots.call_args_list == [call((1,))] * 2
+    # Of threads that share their cores by design, waiting tells nothing.
+    for shared in ({"helpers": (1,)}, {"is_shared": True}):
+        assert replace(timer(clock, 0.5), **shared).one_step().run_delay_seconds is None
     waits = iter([9, 5])  # what was waited before a block is none of its own
     assert replace(timer(clock, 0.5), happened=lambda: {"minor_faults": next(waits)}).one_step().minor_faults == 5

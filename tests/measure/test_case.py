@@ -22,7 +22,6 @@ from respeed.measure import timing
 from respeed.measure.order import Job, Order
 from respeed.measure.timing import NO_METER, Meter
 from respeed.model import Case
-from respeed.protocol import Warmup
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
@@ -102,7 +101,7 @@ def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
     with pytest.raises(WrongResult, match="a is off by nan"):
-        measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4)
+        measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4, {})
     before, after = np.array([100.0], np.float32), np.array([100.4], np.float32)
     assert largest_error(moved(before, after, np.array([0.2]))) == pytest.approx(1.0, rel=1e-3)
     # A change that is nothing beside its parameter is rounded as that is.
@@ -193,9 +192,8 @@ def test_a_program_by_others_is_warm_after_its_first_run_and_says_what_was_run()
     case = Case("one", "program", {"flops": 7.0, "program": {"paper": "raina2009", "command": ["sleep", "0.05"]}})
     made = make_backend("program", device="cpu", precision="fp32", threads=1, seed=1)
     facts = measured(bench(made), case, profile=load_profile("program-1"))
-    first = facts["warmup"].seconds
-    assert facts["warmup"] == Warmup(True, first, 1, first)
-    assert first > 0.05
+    assert (facts["warmup"].settled, facts["warmup"].steps) == (True, 0)
+    assert facts["warmup"].step_seconds > 0.05
     assert (facts["flops"], facts["parts"], facts["executables"].keys()) == (7.0, {}, {"sleep"})
     assert {(block.steps, block.seconds > 0.05) for block in facts["blocks"]} == {(1, True)}
     # One that prints the time of a part is run no longer than the whole is.
@@ -213,8 +211,8 @@ def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
         ("gpu", {}, True), ("gpu", {"helpers": (1, 2)}, False), ("torch-all", {"helpers": (1, 2)}, True),
         ("program-1", {"runner": whole}, True), ("program-1", {"runner": part}, False),
     ):  # fmt: skip
-        program = Mock(arrays=SimpleNamespace(**arrays), parts={"a": 1, "b": 2})
-        timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), program, one)
+        program = Mock(arrays=SimpleNamespace(**arrays), parts=(1, 2))
+        timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), program, one, arrays.get("runner"))
         assert (timer.meter == one.meter, timer.parts, timer.is_shared) == (is_metered, (1, 2), False)
         assert timer.helpers == arrays.get("helpers", ())
         if runner := arrays.get("runner"):
@@ -304,7 +302,7 @@ def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: py
     assert (ready["event"], ready["backend"], ready["accelerator"]) == ("ready", told, {"name": "00:41"})
     assert ready["energy"] == {"reason": "none of cpu at 00:41"}
     assert {*map(str, (reading for block in last["facts"]["blocks"] for reading in block.device))} == {"{'watts': 1.0}"}
-    monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3})
+    monkeypatch.setattr(measuring, "prove_threads", lambda probe: {"threads_ran": 3, "cpus_taken": 3.0})
     assert events_of(ORDER) == [{"event": "not-run", "reason": "3 threads ran, 1 asked"}]
 
 

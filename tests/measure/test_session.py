@@ -96,7 +96,7 @@ def asked(rounds: int = 3, **settings: Any) -> Run:
 
 
 def measure(work: Work, say: Callable[[str], None] = lambda line: None, **limits: float) -> bool:
-    return session.measure_session(work, Progress(say), **limits)
+    return session.measure_session(work, Progress(say, lambda rounds: None), **limits)
 
 
 def test_a_session_measures_all_and_the_next_nothing(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,17 +119,6 @@ def test_a_clock_without_a_battery_is_told_before_anything_is_measured(
     assert not pretended.turns
 
 
-def test_numbers_that_a_quieter_probe_moved_are_told() -> None:
-    """A case is measured beside neighbours, and another one of its row without them; and once more beside them."""
-    before = seven(0.1, probe=1.3)
-    lines = list[str]()
-    for probe in (1.0, 1.3):
-        after = [*before, *seven(0.1, case="1024x4096", probe=probe)]
-        begun, now = (Mock(rounds=rounds_of(*records)) for records in (before, after))
-        session._say_moved(begun, now, Mock(say=lines.append))
-    assert lines == ["respeed: 1 earlier number moved, by 18 % at most: a quieter probe was seen"]
-
-
 def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     screen.isatty = lambda: True
@@ -141,7 +130,7 @@ def test_a_terminal_shows_the_current_case_in_one_line(pretended: Pretended, mon
     notes = [note for note in re.split("[\r\n]", screen.getvalue()) if "left: " in note]
     assert notes
     assert {len(note) for note in notes} == {progress.WIDTH}
-    assert all(re.match(r"  \[#*\.*\] \d+ \w+ left: a long case", note) for note in notes)
+    assert all(re.match(r"  \d+ \w+ left: a long case", note) for note in notes)
 
 
 def test_the_first_table_is_shown_early_and_with_intervals(pretended: Pretended) -> None:
@@ -152,6 +141,17 @@ def test_the_first_table_is_shown_early_and_with_intervals(pretended: Pretended)
     assert ({*first}, shown) == ({"rbm"}, [1, 3])
     # In each later round, its cases come first.
     assert all(one.case.workload == "rbm" for order in pretended.turns[2:] for one in order.cases[: len(first)])
+
+
+def test_numbers_that_a_quieter_probe_moved_are_told() -> None:
+    """A case is measured beside neighbours, and another one of its row without them; and once more beside them."""
+    before = seven(0.1, probe=1.3)
+    lines = list[str]()
+    for probe in (1.0, 1.3):
+        after = [*before, *seven(0.1, case="1024x4096", probe=probe)]
+        begun, now = (Mock(rounds=rounds_of(*records)) for records in (before, after))
+        session._say_moved(begun, now, Mock(say=lines.append))
+    assert lines == ["respeed: 1 earlier number moved, by 18 % at most: a quieter probe was seen"]
 
 
 @pytest.mark.usefixtures("pretended")

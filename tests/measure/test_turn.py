@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -101,10 +102,10 @@ def test_a_turn_measures_every_case_in_an_environment_of_its_own_and_records_how
     order, said = order_of(), list[str]()
     (record,) = take(order, said.append)
     assert [name_of(one) for one in record.results] == [asked.case.name for asked in order.cases]
-    assert [*map(partial(re.sub, r"[\d.]+ on", "N on"), said)] == [
+    assert said == [
         f"openblas-1: {text}"
         for text in (
-            "a process starts, and loads its library", "scipy N on the CPU",
+            "a process starts, and loads its library",
             *(f"rbm {asked.case.name}" for asked in order.cases),
         )
     ]  # fmt: skip
@@ -190,7 +191,9 @@ def test_a_case_may_take_as_long_as_its_row_needs_and_many_times_the_guess_of_it
     order = order_of()
     asked = order.cases[0]
     asked = replace(asked, guess=guess, case=replace(asked.case, parameters=program))
-    process = turn._Process(replace(order, profile=load_profile(profile), cases=(asked,)), "box", {"smoke": True})
+    process = turn._Process(
+        replace(order, profile=load_profile(profile), cases=(asked,)), "box", {"smoke": True}, Mock()
+    )
     assert process._minutes() == minutes
 
 

@@ -11,11 +11,12 @@ from tests.pretended_gpu.environment import environment
 
 MEASURE = """
 import json
+from unittest.mock import Mock
 from respeed.machine.process import machine_lock
 from respeed.measure.turn import measure_turn
 from tests.orders import order_of
 with machine_lock(None, print) as lock:
-    records = measure_turn(order_of("gpu"), "box", True, lock)
+    records = measure_turn(order_of("gpu"), "box", True, lock, Mock())
 told = [[one.start.model_dump(), [result.model_dump(mode="json") for result in one.results]] for one in records]
 print(json.dumps(told))
 """

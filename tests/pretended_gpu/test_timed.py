@@ -58,16 +58,16 @@ def made() -> Any:
 
 def time_parts(sync: Step, *parts: Step) -> None:
     """Time a program of these parts, from its first step on."""
-    timer = timing.Timer(parts=parts, sync=sync, protocol=SHORT, probe=timing.Probe(parts[0], sync, 2))
+    timer = timing.Timer(parts, sync, SHORT, timing.Probe(parts[0], sync, 2), synchronous=False)
     timer.one_step()
-    timer.device_steps(1e-3)
+    timer.blocks(1e-3, lambda _: False)
 
 
 WAYS: dict[str, Callable[[Step, Step], object]] = {
     "probes and the proof of threads": lambda sync, step: timing.prove_threads(
         timing.make_probe(step, sync, synchronous=False)
     ),
-    "warm-up": lambda sync, step: timing.warm_up(step, sync, SHORT, synchronous=False),
+    "warm-up": lambda sync, step: timing.warm_up(step, sync, SHORT, 1e-3, synchronous=False),
     "blocks": time_parts,
     "parts": lambda sync, step: time_parts(sync, step, step),
     "load": lambda sync, step: timing.best_seconds(step, sync, synchronous=False),

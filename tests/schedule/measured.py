@@ -49,8 +49,9 @@ def steady(wanted: Wanted, number: int) -> Outcome:
 
 def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **facts: Any) -> Record:
     """Return the record that the turn leaves, as the one after `before` others, a minute each."""
-    profile, start, results = turn.row.profile, {}, []
-    for wanted, number in turn.cases:
+    profile, start, results = turn[0].wanted.row.profile, {}, []
+    for entry in turn:
+        wanted, number = entry.wanted, entry.goal
         came_out = outcomes(wanted, number)
         if isinstance(came_out, str):
             said = {"status": came_out, "reason": "it was so", "flops": None, "traffic_bytes": None}
@@ -59,7 +60,7 @@ def record_of_turn(turn: Turn, asked: Work, outcomes: Outcomes, before: int, **f
         start, result = make_lines(
             [came_out if isinstance(came_out, float) else 9.0], profile=profile.name, case=wanted.case,
             source=wanted.source, wall_seconds=CASE_SECONDS, **said,
-            **{"threads": turn.row.threads, "start_seconds": 1e-6, "architecture": profile.architecture,
+            **{"threads": turn[0].wanted.row.threads, "start_seconds": 1e-6, "architecture": profile.architecture,
                "backend": profile.backend, "device": profile.device, "precision": profile.precision,
                "timing": asdict(asked.timing), "versions": VERSIONS, "hardware": HARDWARE,
                "environment": telling_environment()} | facts,
@@ -88,8 +89,13 @@ def run(
     return taken, tuple(records)
 
 
+def again_of(turn: Turn) -> str:
+    """Return why the cases of a turn are measured again."""
+    return ", ".join(dict.fromkeys(entry.reason for entry in turn))
+
+
 def said_of(turns: Iterable[Turn]) -> list[tuple[str, list[tuple[str, int]], str]]:
     """Return what tells turns apart: the row, the cases with their rounds, and why they are measured again."""
     return [
-        (turn.row.profile.name, [(wanted.key, number) for wanted, number in turn.cases], turn.again) for turn in turns
+        (turn[0].wanted.profile, [(entry.wanted.key, entry.goal) for entry in turn], again_of(turn)) for turn in turns
     ]

@@ -32,6 +32,7 @@ from tests.schedule.measured import (
     VERSIONS,
     Outcome,
     Outcomes,
+    again_of,
     record_of_turn,
     run,
     said_of,
@@ -85,15 +86,15 @@ def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_r
 ) -> None:
     taken, records = run(asked, drawn(seed))
     after, done = Plan(asked, records), Counter[tuple[str, str]]()
-    assert (after.next_turn(), after.seconds_left()) == (None, 0)
+    assert (after.next_turn(), after.seconds_left()) == ((), 0)
     for turn in taken:
-        assert {one.profile for one, _ in turn.cases} == {turn.row.profile.name}
+        assert {entry.wanted.profile for entry in turn} == {turn[0].wanted.profile}
         # Round one of everything before round two of anything. What is spare and does not fit is not waited for.
-        tier, number = min((one.tier, number) for one, number in turn.cases)
+        tier, number = min((entry.tier, entry.goal) for entry in turn)
         assert all(done[one.place] >= number - 1 for one in asked.wanted if one.tier <= min(tier, USUAL))
-        for one, of_case in turn.cases:
-            done[one.place] += 1
-            assert of_case == done[one.place] <= number
+        for entry in turn:
+            done[entry.wanted.place] += 1
+            assert entry.goal == done[entry.wanted.place] <= number
     assert set(done.values()) <= {asked.preset.rounds}
     assert {one.place for one in asked.wanted if one.tier <= USUAL} <= done.keys()
 
@@ -108,7 +109,7 @@ def test_a_run_that_is_killed_goes_on_as_it_would_have_gone_on(asked: Work, seed
         return
     stop = data.draw(st.integers(0, len(taken) - 1))
     assert said_of(run(asked, drawn(seed), records[:stop])[0]) == said_of(taken[stop:])
-    cut = data.draw(st.integers(0, len(taken[stop].cases)))
+    cut = data.draw(st.integers(0, len(taken[stop])))
     part = Record("box", records[stop].path, records[stop].start, records[stop].results[:cut])
     after = run(asked, drawn(seed), [*records[:stop], part])[1]
     counts = Counter((record.profile, one.key) for record in after for one in record.results)
@@ -122,9 +123,11 @@ def test_the_turns_of_known_runs_and_their_times_are_the_known_ones() -> None:
         asked, records = work(**options), list[Record]()
         lines.append(f"{options}")
         while turn := (plan := Plan(asked, tuple(records))).next_turn():
-            cases = ", ".join(f"{one.cells[0].experiment}/{one.case.name} {number}" for one, number in turn.cases)
-            left, takes = plan.seconds_left(), plan.seconds_of_turn(turn)
-            lines.append(f"{left:g} s {turn.row.profile.name} {takes:g} s {turn.again}: {cases}")
+            cases = ", ".join(
+                f"{entry.wanted.cells[0].experiment}/{entry.wanted.case.name} {entry.goal}" for entry in turn
+            )
+            left, takes = plan.seconds_left(), plan.seconds_of(turn)
+            lines.append(f"{left:g} s {turn[0].wanted.profile} {takes:g} s {again_of(turn)}: {cases}")
             records.append(record_of_turn(turn, asked, outcomes, len(records)))
         lines.append(f"in all {plan.spent_seconds:g} s")
     assert_known(Path(__file__).with_name("turns.txt"), "\n".join(lines))
@@ -139,14 +142,14 @@ ONE = work(rounds=1, experiments=("rbm",), profiles=("openblas-1",))
 def turn_of(plan: Plan) -> Turn:
     """What is next, where something is left."""
     turn = plan.next_turn()
-    assert turn is not None
+    assert turn
     return turn
 
 
 def is_counted(then: Work, now: Work = ONE, outcome: Outcome = 1.0, **facts: Any) -> bool:
     """Whether all that was measured then is what is asked for now."""
     record = record_of_turn(turn_of(Plan(then)), then, lambda *_: outcome, 0, **facts)
-    return Plan(now, (record,)).next_turn() is None
+    return Plan(now, (record,)).next_turn() == ()
 
 
 def with_source(asked: Work, source: str) -> Work:
@@ -232,7 +235,7 @@ def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() 
     case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b"})
     asked = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
     write(record_of_turn(turn_of(Plan(asked)), asked, steady, 0))
-    assert session.read_plan(asked).next_turn() is None
+    assert session.read_plan(asked).next_turn() == ()
 
 
 # With an accelerator.
@@ -241,12 +244,12 @@ def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() 
 def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of_cpus() -> None:
     rows = ("gpu-bf16", "gpu", "openblas-1", "openblas-all", "torch-1", "torch-all")
     taken = run(work(rounds=2, profiles=rows, minutes=60))[0]
-    assert {turn.row.profile.name for turn in taken[:4]} == {"gpu", "torch-all"}
-    assert {turn.row.profile.name for turn in taken[4:]} == {*rows} - {"gpu", "torch-all"}
+    assert {turn[0].wanted.profile for turn in taken[:4]} == {"gpu", "torch-all"}
+    assert {turn[0].wanted.profile for turn in taken[4:]} == {*rows} - {"gpu", "torch-all"}
 
     def tables(plan: Plan, seconds: float = math.inf) -> set[str]:
         turn = plan.next_turn(seconds)
-        return {one.cells[0].experiment for one, _ in turn.cases} if turn else set()
+        return {entry.wanted.cells[0].experiment for entry in turn} if turn else set()
 
     # Where time is short, nothing is taken along.
     timed = work(rounds=2, profiles=("gpu", "torch-all"), minutes=60)
@@ -320,7 +323,7 @@ KNOWN_RUNS: list[tuple[dict[str, Any], Outcomes]] = [
 
 def again(taken: list[Turn]) -> set[tuple[str, str]]:
     """What was measured beyond the first rounds."""
-    return {(one.profile, one.case.name) for turn in taken[12:] for one, _ in turn.cases}
+    return {(entry.wanted.profile, entry.wanted.case.name) for turn in taken[12:] for entry in turn}
 
 
 @pytest.mark.parametrize(
@@ -337,10 +340,10 @@ def test_what_the_first_rounds_left_unsettled_is_measured_again_until_it_is_and_
     outcomes: Outcomes, reason: str | None, cells: set[tuple[str, str]], last: int
 ) -> None:
     taken, _ = run(work(**RBM, minutes=60), outcomes)
-    assert {turn.again for turn in taken[:12]} == {""}
+    assert {again_of(turn) for turn in taken[:12]} == {""}
     assert again(taken) == cells
-    assert {turn.again for turn in taken[12:]} == ({reason} if reason else set())
-    assert max((number for turn in taken[12:] for _, number in turn.cases), default=0) == last
+    assert {again_of(turn) for turn in taken[12:]} == ({reason} if reason else set())
+    assert max((entry.goal for turn in taken[12:] for entry in turn), default=0) == last
 
 
 def noisy_cores(wanted: Wanted, number: int) -> Outcome:
@@ -355,8 +358,8 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
     asked = work(**RBM | {"most": 10}, minutes=60, profiles=CORES)
     taken, records = run(asked, noisy_cores)
     assert claim_verdicts(records[:12])["second-core"] == "not settled"
-    assert {turn.again for turn in taken[12:]} == {CLAIM_OPEN}
-    assert {wanted.case.name for turn in taken[12:] for wanted, _ in turn.cases} >= {"576x1024"}
+    assert {again_of(turn) for turn in taken[12:]} == {CLAIM_OPEN}
+    assert {entry.wanted.case.name for turn in taken[12:] for entry in turn} >= {"576x1024"}
     # It is decided: what stands in the way is only that these steps are far above what their rates allow.
     assert claim_verdicts(records)["second-core"] == "not fair here"
 

@@ -57,9 +57,9 @@ def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> No
 def test_the_objective_falls_over_a_pass_and_the_next_one_starts_again(algorithm: Any) -> None:
     program, after = program_of(algorithm, patches=600), []
     for batch in range(6):
-        program.parts["coefficients"]()
+        program.parts[0]()
         before = worth(program, batch, program.arrays.bases).sum()
-        program.parts["bases"]()
+        program.parts[1]()
         learned = np.array(program.arrays.new_bases)
         after.append(worth(program, batch, learned).sum())
         assert after[-1] <= before + 1e-6
@@ -116,8 +116,8 @@ def test_a_pass_of_the_authors_algorithm_is_what_their_code_computes(monkeypatch
     np.testing.assert_allclose(bases.mean(axis=1), 0, atol=1e-7)
     # As flat as a uniform distribution, whose fourth moment is 1.8 times the square of its second; a normal one's is 3.
     assert np.mean(bases**4) / np.mean(bases**2) ** 2 == pytest.approx(1.8, abs=0.1)
-    assert program.workload.parts() == dict.fromkeys(program.parts, 0.5)
-    for (code, learn), x in zip(list(pairwise(program.parts.values()))[::2], program.inputs["x"], strict=True):
+    assert {*program.workload.parts().values()} == {0.5}
+    for (code, learn), x in zip(list(pairwise(program.parts))[::2], program.inputs["x"], strict=True):
         code()
         s = program.arrays.coefficients.numpy().astype(np.float64)
         assert np.mean(np.abs(s - as_the_authors_code(x, bases, 0.8, 0.05)).max(axis=1) < 1e-3) > 0.95

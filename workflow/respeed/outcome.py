@@ -56,7 +56,7 @@ def announce(run: Run) -> str:
         lines += [*denied, f"each job finds out what is left; what it says is in {run.results}/logs/<machine>"]
         return "\n  ".join([f"{', '.join(run.nodes)}, {goal}", *lines])
     lines += [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
-    if run.plan.next_turn() is None:
+    if not run.plan.next_turn():
         lines.append("nothing is due; ./run respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()
@@ -69,7 +69,7 @@ def announce(run: Run) -> str:
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
-    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.is_due))
+    due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.rounds_left))
     tables: dict[str, list[bool]] = defaultdict(list)
     for cell in run.work.cells:
         tables[f"{cell.paper} {cell.experiment}"].append(cell in due)
@@ -146,7 +146,7 @@ def count_cells(run: Run, plan: Plan) -> Outcome:
         controls = plan.rounds[plan.rounds["algorithm"] == CONTROL]
         if odd := say_failed(make_cells(controls, run.papers, {}, {}), Samples(controls)):
             last += f"; {odd}"
-    return Outcome([*lines, last], bool(failed), plan.next_turn() is not None)
+    return Outcome([*lines, last], bool(failed), bool(plan.next_turn()))
 
 
 def _some(names: list[str]) -> str:

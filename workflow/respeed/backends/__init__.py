@@ -80,8 +80,8 @@ class Backend(ABC):
     def describe(self) -> Facts:
         """Return the facts about the library, as it is set up now, for a record.
 
-        These are `package`, `library`, `threads_set` as the library reports it, and perhaps `version`, `kernel` and
-        `accelerator`.
+        These are `package`, `library`, `threads_set` as the library reports it, if it does, and perhaps `version`,
+        `kernel` and `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":
@@ -129,7 +129,7 @@ class Program:
 
     Attributes
     ----------
-    parts : mapping of str to callable
+    parts : tuple of callable
         The parts of a step, which run one after another, each timed by itself.
     arrays : Arrays
         All arrays, and the objects that the workload has prepared.
@@ -150,28 +150,27 @@ class Program:
         self.arrays = self._make_arrays()
         self._items = max((len(self.inputs[name]) for name in workload.cycled), default=1)
         # Parts, and the step of each: in a pass over all items, "bases 1" and "bases 2" are the step "bases" in turn.
-        timed = workload.parts() or ("step",)
-        self._names = {part: part.rpartition(" ")[0] if workload.whole_pass else part for part in timed}
+        self._names = [*workload.parts()] or ["step"]
+        if workload.whole_pass:
+            self._names = [part.rpartition(" ")[0] for part in self._names]
         self._views = self._make_views()
         self._steps = [self._make_steps(view) for view in self._views]
         handed_on = workload.handed_on if self._items > 1 else ()
         self._start = {name: backend.array(self.inputs[name]) for name in handed_on}
-        *_, self._last = self._names.values()
-        self.parts = {part: partial(self._do, name) for part, name in self._names.items()}
+        self.parts = tuple(partial(self._do, name) for name in self._names)
 
     @property
     def other_graphs(self) -> int:
         """Return how many graphs exist besides the first step's: one for each further item of the cycled arrays."""
-        is_graph = self.backend.graphs and self.framework == self.backend.framework
-        return self._items - 1 if is_graph and not self.workload.whole_pass else 0
+        has_graphs = self.backend.graphs and not self.workload.whole_pass
+        return self._items - 1 if has_graphs else 0
 
     def _make_arrays(self) -> Arrays:
-        workload = self.workload
         arrays = Arrays()
         for name, values in self.inputs.items():
-            exact = name in workload.learned or isinstance(values, Draws)
+            exact = name in self.workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))
-        if prepare := getattr(workload, f"prepare_{self.framework}", None):
+        if prepare := getattr(self.workload, f"prepare_{self.framework}", None):
             prepare(arrays, self.backend)
         return arrays
 
@@ -184,19 +183,18 @@ class Program:
         """Return the parts of a step on one view, the arrays with one item of each cycled array."""
         workload = self.workload
         backend = self.backend
-        framework = self.framework
         steps: dict[str, Step] = {}
-        if several := getattr(workload, f"steps_{framework}", None):
+        if several := getattr(workload, f"steps_{self.framework}", None):
             steps = several(view, backend)
         else:
-            for name in self._names.values():
-                method = f"{framework}_{name}" if workload.parts() else framework
+            for name in self._names:
+                method = f"{self.framework}_{name}" if workload.parts() else self.framework
                 steps[name] = partial(getattr(workload, method), view, backend)
-        captured = steps if workload.captured is True else workload.captured or ()
+        captured = workload.captured
         for name, step in steps.items():
             if workload.threads:
                 steps[name] = backend.limited(step, workload.threads)
-            elif name in captured:
+            elif captured is True or (captured and name in captured):
                 steps[name] = backend.captured(step, by_autograd=workload.by_autograd, undo=self._undo)
         return steps
 
@@ -205,7 +203,7 @@ class Program:
         workload = self.workload
         place = self.count % self._items
         self._steps[place][part]()
-        if part != self._last:
+        if part != self._names[-1]:
             return
         for name, start in self._start.items():
             is_over = place == self._items - 1
@@ -216,7 +214,7 @@ class Program:
 
     def step(self) -> None:
         """Run one step. If the backend is not `synchronous`, the step may still be running on return."""
-        for part in self.parts.values():
+        for part in self.parts:
             part()
 
     def step_anew(self) -> None:
@@ -226,12 +224,9 @@ class Program:
         self.backend.sync()
 
     def _undo(self) -> None:
-        """Undo the first step: restore the arrays that it both reads and changes, and fill its outputs with NaN."""
-        for name, values in self.inputs.items():
-            if name in self._kept:
-                self._write(name, values)
-            elif isinstance(values, Zeros) and name in vars(self.arrays):
-                self._write(name, np.nan)
+        """Undo the first step: restore its inputs, and fill its outputs with NaN."""
+        for name in self.inputs.keys() & vars(self.arrays):
+            self._write_input(name, self.inputs[name])
 
     def begin_anew(self) -> None:
         """Draw all inputs anew, except those that the last step has left, and fill all outputs with NaN.
@@ -239,16 +234,18 @@ class Program:
         If the result of the next step is then right, that step computed it, from its own inputs.
         """
         fresh = self.workload.arrays(np.random.default_rng(self.seed + 1))
-        for name, values in fresh.items():
+        # An input that was prepared in another form is not among the arrays, and stays as it was.
+        for name in fresh.keys() & vars(self.arrays):
             if name in self._kept:
                 self._given[name] = np.array(self.backend.host(getattr(self.arrays, name)))
-            elif name not in vars(self.arrays):
-                continue  # this input was prepared in another form, and stays as it was
-            elif isinstance(values, Zeros):
-                self._write(name, np.nan)
             else:
-                self._write(name, values)
-                self._given[name] = values
+                self._given[name] = fresh[name]
+                self._write_input(name, fresh[name])
+
+    def _write_input(self, name: str, values: Any) -> None:
+        """Write `values` to the array `name`, or NaN if it is an output of a step."""
+        is_output = isinstance(values, Zeros) and name not in self._kept
+        self._write(name, np.nan if is_output else values)
 
     def _write(self, name: str, values: Any) -> None:
         """Write `values`, an array or one number for all elements, to the array `name`."""

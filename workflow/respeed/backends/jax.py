@@ -5,9 +5,7 @@ which are donated. When XLA is loaded, it reads from the environment how many th
 of a GPU's memory at once (`respeed.machine.process`).
 """
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import jax
@@ -19,16 +17,12 @@ from respeed.backends import Backend as Base
 from respeed.backends import Program
 from respeed.errors import NotMeasurable
 from respeed.machine.devices import NAMES, split_device, too_high
-from respeed.machine.process import read_word
 from respeed.text import first_line
 from respeed.workloads import Arrays, Step, Workload
 from respeed.workloads.arrays import Zeros
 
 DEVICES = ("cpu", "cuda", "tpu")
 PRECISIONS = ("fp64", "fp32")
-
-# The kernel's name for the threads of XLA's pool.
-_THREAD = "tf_XLAEigen"
 
 
 class Backend(Base):
@@ -82,7 +76,7 @@ class Backend(Base):
         return {
             "package": f"jax {jax.__version__}",
             "library": f"XLA (jaxlib {jaxlib.__version__})",
-            "threads_set": pool_size(),
+            "threads_set": self.threads,
             **({} if self.synchronous else {"accelerator": str(self.device.device_kind)}),
         }
 
@@ -98,7 +92,7 @@ class JaxProgram(Program):
             arrays[name] = [jnp.copy(item) for item in arrays[name]]
         self.backend.key, arrays["key"] = jax.random.split(self.backend.key)
         rooms = {name for name, values in self.inputs.items() if isinstance(values, Zeros)}
-        self._changes = (rooms | {*self.workload.learned, *self.workload.state, "key"}) & {*arrays}
+        self._changes = {"key", *rooms, *self._kept}.intersection(arrays)
         # For the device that the arguments lie on, which need not be JAX's first.
         step = jax.jit(self._function, donate_argnums=0, keep_unused=True)
         self._compiled = step.lower(*self._arguments()).compile()
@@ -141,12 +135,6 @@ class JaxProgram(Program):
             arrays[name] = [make(item) for item in values]
         else:
             arrays[name] = make(np.broadcast_to(values, arrays[name].shape))
-
-
-def pool_size(tasks: Path = Path("/proc/self/task")) -> int:
-    """Return how many threads XLA's pool has; where the system does not list threads, the number asked for."""
-    counted = sum(read_word(task / "comm").startswith(_THREAD) for task in tasks.glob("*"))
-    return counted or int(os.environ.get("PJRT_NPROC", 0))
 
 
 def find_device(kind: str, index: int | None) -> Any:

@@ -35,7 +35,7 @@ class Backend(OnCpu):
         self._library: Any = Accelerate(threads) if name == "accelerate" else controller(name)
         if not self._library:
             raise NotMeasurable(f"threadpoolctl does not find this SciPy's {LIBRARIES[name]}, to set its threads")
-        # The environment has set this before the libraries were loaded; set again for callers from Python.
+        # Without this, a row of two threads was seen to run on one, whatever the environment says.
         self._limits = threadpool_limits(threads)
         super().__init__(precision, threads, seed)
 

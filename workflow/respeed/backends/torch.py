@@ -55,6 +55,8 @@ class Torch(Base):
     """Torch in a precision: the methods that are the same on all devices."""
 
     framework = "torch"
+    # Whether products in low precision can add their sums to fp32.
+    _adds_itself = True
 
     def __init__(self, precision: str, threads: int, device: str = "cpu") -> None:
         super().__init__(precision, threads)
@@ -70,9 +72,8 @@ class Torch(Base):
         self._low = self.dtype.itemsize < 4
         # The type of learned arrays, and of draws.
         self._wide = torch.promote_types(self.dtype, torch.float32)
-        # Whether products in low precision can add their sums to fp32; and `memory_factor`: learned arrays have a
-        # copy, and perhaps an array to add from.
         self._adds_itself = self._low and self._can_add()
+        # Learned arrays have a copy, and perhaps an array to add from.
         if self._low:
             self.memory_factor = 1.5 if self._adds_itself else 3.0
 
@@ -84,7 +85,7 @@ class Torch(Base):
         else:
             array = np.asarray(values)
             if array.dtype.kind in "iu":
-                return torch.from_numpy(np.array(array, np.int64)).to(self.device)
+                return torch.tensor(array, dtype=torch.int64, device=self.device)
             on_host = torch.from_numpy(np.ascontiguousarray(array, dtype=self.host_dtype))
             tensor = on_host.to(self.device, dtype, copy=not isinstance(values, Drawn))
         if exact and self._low:
@@ -121,8 +122,8 @@ class Torch(Base):
         factor = torch.zeros(2, 16, 16, dtype=self.dtype, device=self.device)
         out = factor.float()
         try:
-            torch.addmm(out[0], factor[0], factor[0], out_dtype=torch.float32, out=out[0])
-            torch.baddbmm(out, factor, factor, out_dtype=torch.float32, out=out)
+            self.add_product(out[0], factor[0], factor[0])
+            self.add_product(out, factor, factor)
         except (RuntimeError, TypeError) as error:  # an operator that is not there is a RuntimeError, too
             if is_out_of_memory(error):  # it does not show that the operator is missing
                 raise

@@ -6,18 +6,14 @@ compared with plain NumPy in float64.
 
 import contextlib
 import gc
-import hashlib
 import math
 import random
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 from respeed.backends import Backend, Program, make_backend
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
-from respeed.inputs.machines import Profile
 from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
@@ -34,17 +30,15 @@ from respeed.measure.timing import (
     warm_up,
 )
 from respeed.model import Case, number_bytes
-from respeed.protocol import SMOKE, Block, Warmup
 from respeed.text import counted, shorten
 from respeed.workloads import Pairs, Workload, make_workload
 from respeed.workloads.arrays import largest_error
 from respeed.workloads.matmul import Matmul
+from respeed.workloads.program import Runner
 from respeed.workloads.vector_sum import MemoryCopy
 
 # Large enough that every BLAS spreads it over its threads, small enough for a few milliseconds.
 PROBE = Matmul(m=448, k=448, n=448)
-# For tiny cases, whose times are no measurements: beside these the probe would take most of the time.
-SMOKE_PROBE = Matmul(m=256, k=256, n=256)
 # Up to this many threads, every BLAS was seen to use all of them for the probe.
 MANY = 8
 # CPU time and elapsed time are never read at quite the same moment.
@@ -56,8 +50,6 @@ SIDES = (1024, 2048, 4096, 8192)
 COPY_BYTES = 64 * 2**20
 # The same on a device, whose caches may be as large.
 DEVICE_COPY_BYTES = 512 * 2**20
-# The share of a device's free memory that an array of a ceiling may take.
-MOST_OF_FREE = 0.2
 # Host memory that building and checking a case takes, divided by the memory of its arrays. The check draws its inputs
 # again piece by piece; factors of up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -89,25 +81,22 @@ def make_bench(backend: Backend, meter: Meter = NO_METER) -> tuple[Bench, Facts]
     return Bench(backend, probe, meter=meter), prove_threads(probe)
 
 
-def thread_complaint(profile: Profile, threads: int, proof: Facts, most: int, *, is_shared: bool = False) -> str | None:
-    """Return why this process may not measure: a wrong number of threads ran; None if the number is right.
+def check_threads(threads: int, proof: Facts, most: int, *, is_shared: bool = False) -> None:
+    """Raise NotMeasurable if a wrong number of threads ran.
 
     The library has at most `most` threads, which may be fewer than the row's cores: OpenBLAS in wheels has 64.
 
     If the library has more threads than the row (`is_shared`), the calling thread may work beside the `threads` of the
     library's pool, but all together may not take the time of more than `threads` CPUs.
     """
-    if not profile.is_cpu:
-        return None
-    if is_shared and proof["cpus_taken"] > MOST_TAKEN * threads:
-        return f"took the time of {proof['cpus_taken']:.1f} CPUs, {threads} asked"
+    taken = proof["cpus_taken"]
     ran = proof["threads_ran"]
-    if ran is None or ran in (threads, threads + is_shared):
-        return None
+    if is_shared and taken > MOST_TAKEN * threads:
+        raise NotMeasurable(f"took the time of {taken:.1f} CPUs, {threads} asked")
+    is_right = ran is None or ran in (threads, threads + is_shared)
     # On many cores a library may choose to use fewer, and the record says how many; on few it does not.
-    if threads > MANY and min(threads // 2, most) <= ran < threads:
-        return None
-    return f"{counted(ran, 'thread')} ran, {threads} asked"
+    if not is_right and not (threads > MANY and min(threads // 2, most) <= ran < threads):
+        raise NotMeasurable(f"{counted(ran, 'thread')} ran, {threads} asked")
 
 
 def measure_ceilings(backend: Backend) -> dict[str, float]:
@@ -116,19 +105,15 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
     The bytes of a copy are those read and those written. On a device, many steps are queued at a time: if the host
     waited for each step, or the device's clock had not risen yet, both rates would be too low.
     """
-    most_bytes = MOST_OF_FREE * (backend.bytes_free() or math.inf)
     width = number_bytes(backend.precision)
     best = 0.0
     for side in SIDES:
         square = Matmul(m=side, k=side, n=side)
-        if side > SIDES[0] and side**2 * width > most_bytes:
-            break
         seconds = _best_seconds(backend, square)
         best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
-    size = COPY_BYTES if backend.synchronous else min(DEVICE_COPY_BYTES, max(COPY_BYTES, most_bytes))
-    copy = MemoryCopy(length=int(size / width))
+    copy = MemoryCopy(length=(COPY_BYTES if backend.synchronous else DEVICE_COPY_BYTES) // width)
     copied = width / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
     return {"flops_per_second": best, "bytes_per_second": copied}
 
@@ -145,28 +130,25 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     device, `lost` follows: the remaining cases need another process.
     """
     profile = order.profile
+    seed = derive_seed(order.seed, profile.name, order.cases[0].number, "draws")
     try:
         backend = make_backend(
             profile.backend,
             device=profile.device,
             precision=profile.precision,
             threads=order.threads,
-            seed=derive_seed(order.seed, profile.name, order.cases[0].number, "draws"),
+            seed=seed,
         )
         described = backend.describe()
         pci = described.get("pci")
         counters, why_not = energy_counters(profile.device, pci)
         meter = Meter(tuple(counters), clock_reader(profile.device, pci))
-        bench, threads_proof = make_bench(backend, meter)
+        bench, proof = make_bench(backend, meter)
+        if profile.is_cpu:
+            check_threads(order.threads, proof, described["threads_set"], is_shared=backend.shares_cores)
         ceilings = measure_ceilings(backend)
-        if order.timing == SMOKE:
-            bench = replace(bench, probe=Probe(backend.build(SMOKE_PROBE, 0).step, backend.sync, repeats=1))
     except Exception as error:  # such as a device whose memory another program has taken
         emit("not-run", reason=_why_not(error))
-        return
-    most = described["threads_set"]
-    if complaint := thread_complaint(profile, order.threads, threads_proof, most, is_shared=backend.shares_cores):
-        emit("not-run", reason=complaint)
         return
     ready = {
         "backend": described,
@@ -174,7 +156,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         "libraries": blas_libraries(),
         "environment": telling_environment(),
         "affinity": allowed_cpus() or None,
-        "threads_proof": threads_proof,
+        "threads_proof": proof,
         "ceilings": ceilings,
     }
     if accelerators := pci and device_facts(pci):
@@ -223,8 +205,7 @@ def measure_case(order: Order, job: Job, bench: Bench) -> Facts:
             "together": workload.together,
             "tolerance": job.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
         }
-        if reason := _too_large(workload.memory_bytes(), width, bench.backend):
-            return facts | {"status": "not-run", "reason": reason}
+        _check_memory(workload.memory_bytes(), width, bench.backend)
         _measure(order, job, workload, bench, facts)
     except Exception as error:  # out of memory on a device, a library's own error: this case fails, the turn goes on
         status = {NotMeasurable: "not-run", WrongResult: "wrong"}.get(type(error), "failed")
@@ -244,20 +225,17 @@ def _why_not(error: Exception) -> str:
     return ": ".join(filter(None, (type(error).__name__, shorten(str(error)))))
 
 
-def _too_large(memory_bytes: float, width: float, backend: Backend) -> str | None:
-    """Return why a program whose arrays take `memory_bytes` in fp32 does not fit in memory; None if it fits.
+def _check_memory(memory_bytes: float, width: float, backend: Backend) -> None:
+    """Raise NotMeasurable if a program whose arrays take `memory_bytes` in fp32 does not fit in memory.
 
     On the host, array elements have `width` times as many bytes as in fp32.
     """
     on_device = memory_bytes * backend.memory_factor
     on_host = CHECK_FACTOR * memory_bytes * width + (on_device if backend.unified else 0.0)
-    for memory, needed, free in (
-        ("GPU memory", on_device, backend.bytes_free()),
-        ("memory", on_host, memory_free()),
-    ):
+    needs = {"GPU memory": (on_device, backend.bytes_free()), "memory": (on_host, memory_free())}
+    for memory, (needed, free) in needs.items():
         if free is not None and needed > free:
-            return f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}"
-    return None
+            raise NotMeasurable(f"needs {needed / 1e9:.1f} GB of {memory}, has {free / 1e9:.1f}")
 
 
 def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Facts) -> None:
@@ -273,78 +251,59 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    timer = _timer(order, program, bench)
-    if not workload.is_outside:
+    runner = getattr(program.arrays, "runner", None)
+    timer = _timer(order, program, bench, runner)
+    if not runner:
         _check_and_time(order, job, program, timer, facts)
         return
-    with contextlib.closing(program.arrays.runner) as runner:
+    with contextlib.closing(runner):
         facts["executables"] = runner.executables
-        _check_and_time(order, job, program, timer, facts)
+        _check_and_time(order, job, program, timer, facts, runner)
 
 
-def _check_and_time(order: Order, job: Job, program: Program, timer: Timer, facts: Facts) -> None:
-    """Time a program's steps by the recipe that fits, and compare one of them with float64 (see `_checked_share`)."""
+def _check_and_time(
+    order: Order, job: Job, program: Program, timer: Timer, facts: Facts, runner: Runner | None = None
+) -> None:
+    """Time a program's steps, and compare one of them with float64 (see `_checked_share`).
+
+    On a CPU, a long step is timed at once: nothing has to warm up, since what a first step loads was rehearsed, and all
+    memory was written to when the program was built.
+    """
     backend = program.backend
-    runner = getattr(program.arrays, "runner", None)
-    share = _checked_share(order, job)
+    timing = order.timing
     judged = partial(judge, tolerance=facts["tolerance"], looser=backend.looser)
     first = timer.one_step()
-    is_long = backend.synchronous and not runner and first.seconds > order.timing.long_seconds
+    share = _checked_share(order, job)
+    is_long = backend.synchronous and not runner and first.seconds > timing.long_seconds
     if share == 0 or is_long:
         facts["errors"] = judged(program.check())
     for _ in range(program.other_graphs):
         program.step_anew()
         judged(program.check(), when="in another of its graphs: ")
-    blocks: tuple[Block, ...]
-    if is_long:
-        # Nothing has to warm up: what a first step loads was rehearsed, and all memory was written to when the program
-        # was built.
-        warmup = Warmup(True, first.seconds)
-        blocks = (first,)
-    else:
-        if runner and runner.run_seconds > order.timing.long_seconds:
-            # This run found the program's files on the disk, and nothing else warms up.
-            warmup = Warmup(True, runner.run_seconds, 1, runner.run_seconds)
-        else:
-            warmup = warm_up(
-                program.step,
-                timer.sync,
-                timer.protocol,
-                synchronous=backend.synchronous,
-                first_seconds=first.seconds,
-            )
-        if runner:  # a program that prints the time of a part runs as long as one that does not
-            part = min(1.0, first.seconds / runner.run_seconds)
-            timer = replace(timer, protocol=replace(order.timing, measure_seconds=part * order.timing.measure_seconds))
-        blocks = _time_blocks(program, timer, warmup.step_seconds, share, judged, facts)
+    warm_seconds = first.seconds
+    if runner:
+        warm_seconds = runner.run_seconds
+        # A program that prints the time of a part runs as long as one that does not.
+        part = min(1.0, first.seconds / warm_seconds)
+        timer = replace(timer, protocol=replace(timing, measure_seconds=part * timing.measure_seconds))
+    warmup = warm_up(program.step, timer.sync, timing, warm_seconds, synchronous=backend.synchronous)
+
+    def check_when_due(seconds: float) -> bool:
+        """Check a step once so many seconds of steps are timed, unless one was checked before."""
+        is_due = not facts["errors"] and seconds >= share * timer.protocol.measure_seconds
+        if is_due:
+            program.step_anew()
+            facts["errors"] = judged(program.check(), when="after timed steps: ")
+        return is_due
+
+    blocks = (first,) if is_long else timer.blocks(warmup.step_seconds, check_when_due)
+    check_when_due(math.inf)
     # The probe has proved that the pool has as many threads as were asked for; a step may use fewer, never more.
     # Counted are threads of every block: NumPy's own threads still spin for a moment after the float64 reference.
     most = min(block.threads_ran or 0 for block in blocks)
     if order.profile.is_cpu and most > threads_allowed(order.threads, backend.pools, is_shared=backend.shares_cores):
         raise WrongResult(f"ran on {most} threads, {order.threads} asked")
     facts |= {"warmup": warmup, "blocks": blocks}
-
-
-def _time_blocks(
-    program: Program, timer: Timer, step_seconds: float, share: float, judged: Callable[..., Facts], facts: Facts
-) -> tuple[Block, ...]:
-    """Time blocks; unless a step was checked before, check one after this share of the blocks."""
-    timing = timer.protocol
-    is_cpu = program.backend.synchronous
-    block_seconds = max(step_seconds, timing.block_seconds if is_cpu else timing.device_block_seconds)
-    checked = math.ceil(share * timing.measure_seconds / block_seconds) if share < 1 else math.inf
-
-    def check_before(number: float) -> bool:
-        is_due = number == checked > 0
-        if is_due:
-            program.step_anew()
-            facts["errors"] = judged(program.check(), when="after timed steps: ")
-        return is_due
-
-    blocks = (timer.short_steps if is_cpu else timer.device_steps)(step_seconds, check_before)
-    if checked >= len(blocks):
-        check_before(checked)
-    return blocks
 
 
 def _checked_share(order: Order, job: Job) -> float:
@@ -358,25 +317,19 @@ def _checked_share(order: Order, job: Job) -> float:
     return 1.0 - random.Random(derive_seed(order.seed, job.case.key, job.number, "check")).random()
 
 
-def judge(
-    pairs: Pairs, tolerance: float, looser: Mapping[str, float] = MappingProxyType({}), when: str = ""
-) -> dict[str, float]:
+def judge(pairs: Pairs, tolerance: float, looser: Mapping[str, float], when: str = "") -> dict[str, float]:
     """Return the largest error of each array, divided by the largest value of the array's reference.
 
-    Raises WrongResult, which names the worst array, if an error is not finite, or exceeds both `tolerance` and the
-    array's own tolerance in `looser`.
+    Raises WrongResult, which names the first wrong array, if an error is not finite, or exceeds both `tolerance` and
+    the array's own tolerance in `looser`.
     """
     errors = {name: largest_error(pair) for name, pair in pairs.items()}
-    worst = ""
-    highest = 1.0
     for name, error in errors.items():
         allowed = max(tolerance, looser.get(name, 0.0))
-        share = error / allowed if math.isfinite(error) else math.inf
-        if share > highest:
-            highest = share
-            worst = f"{name} is off by {error:.2g} of its largest value, {allowed:.0e} allowed"
-    if worst:
-        raise WrongResult(f"{when}wrong result: {worst}")
+        if not error <= allowed:  # nor is NaN
+            raise WrongResult(
+                f"{when}wrong result: {name} is off by {error:.2g} of its largest value, {allowed:.0e} allowed"
+            )
     return errors
 
 
@@ -387,39 +340,41 @@ def _rehearse(job: Job, bench: Bench) -> None:
     """
     tiny_cases = [case for case in job.rehearsals if case.workload == job.case.workload]
     tiny = min(tiny_cases, key=lambda case: _texts(case) != _texts(job.case), default=None)
-    if tiny and repr(tiny) not in bench.rehearsed:
+    if tiny and tiny.key not in bench.rehearsed:
         for rehearsal in bench.backend.rehearsals():
             with rehearsal:
                 bench.backend.build(make_workload(tiny), 0).step()
                 bench.backend.sync()
         # Freeing a graph may wait for the device: not while a step is timed.
         gc.collect()
-        bench.rehearsed.add(repr(tiny))
+        bench.rehearsed.add(tiny.key)
 
 
 def _texts(case: Case) -> Facts:
     return {name: value for name, value in case.parameters.items() if isinstance(value, str)}
 
 
-def _timer(order: Order, program: Program, bench: Bench) -> Timer:
+def _timer(order: Order, program: Program, bench: Bench, runner: Runner | None) -> Timer:
+    backend = bench.backend
     helpers = getattr(program.arrays, "helpers", ())
-    runner = getattr(program.arrays, "runner", None)
-    # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
-    # energy of the process is not that of the part.
-    metered = (order.profile.is_cpu or not helpers) and getattr(runner, "counts_whole", True)
-    counted_outside = {"own_seconds": runner.own_seconds, "happened": runner.happened} if runner else {}
-    return Timer(
-        parts=tuple(program.parts.values()),
-        sync=bench.backend.sync,
+    timer = Timer(
+        parts=program.parts,
+        sync=backend.sync,
         protocol=order.timing,
         probe=bench.probe,
-        marked=nullcontext if runner or helpers else bench.backend.marked,
+        synchronous=backend.synchronous,
         helpers=helpers,
-        is_shared=bench.backend.shares_cores,
-        meter=bench.meter if metered else NO_METER,
-        busy=getattr(bench.backend, "busy", None),
-        **counted_outside,
+        is_shared=backend.shares_cores,
+        busy=getattr(backend, "busy", None),
     )
+    if runner:
+        timer = replace(timer, own_seconds=runner.own_seconds, happened=runner.happened)
+    elif not helpers:
+        timer = replace(timer, marked=backend.marked)
+    # Each replica has its own device, but the counter is of one device. And if only a part of a process is timed, the
+    # energy of the process is not that of the part.
+    is_metered = runner.counts_whole if runner else order.profile.is_cpu or not helpers
+    return replace(timer, meter=bench.meter) if is_metered else timer
 
 
 def threads_allowed(threads: int, pools: int, *, is_shared: bool = False) -> int:
@@ -436,5 +391,4 @@ def derive_seed(seed: int, key: str, number: int, purpose: str) -> int:
 
     For data, `key` is the case's, so that all rows have the same data; for draws, it is the row's name.
     """
-    words = f"{seed}/{key}/{number}/{purpose}"
-    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
+    return random.Random(f"{seed}/{key}/{number}/{purpose}").getrandbits(63)

@@ -5,15 +5,16 @@ no timed step.
 """
 
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 
 from respeed.analysis.cells import estimate_rounds, published_beside
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import FEWEST_ROUNDS
 from respeed.analysis.rounds import Conditions, JudgedRound, count_causes
-from respeed.analysis.tables import CellKey, Round
+from respeed.analysis.tables import CellKey, Round, group_by
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
 from respeed.records import Record, Result
@@ -22,33 +23,10 @@ from respeed.schedule.work import Wanted
 from respeed.sessions import split_sessions
 from respeed.text import counted, format_speedup, in_words, measured_time
 
-# Letters of the line that shows the current case, and of its bar.
+# Letters of the line that shows the current case.
 WIDTH = 110
-BAR = 20
 # The first table is shown after its first round, and again when its numbers have intervals.
 SHOWN_AFTER = (1, FEWEST_ROUNDS)
-# A machine is called disturbed if more than half of at least so many blocks do not count.
-TELLING_BLOCKS = 20
-
-
-class Disturbed:
-    """Counts the blocks that were timed, those of them that do not count, and why they do not."""
-
-    def __init__(self) -> None:
-        self.blocks = self.discarded = 0
-        self.causes = Counter[str]()
-
-    def add(self, judged: JudgedRound) -> None:
-        """Add the blocks of a round that `Conditions` have judged."""
-        self.blocks += judged.blocks
-        self.discarded += judged.discarded
-        self.causes += judged.cause_counts
-
-    def __str__(self) -> str:
-        """Return the counts in words."""
-        if not self.discarded:
-            return f"none of {counted(self.blocks, 'block')} was disturbed"
-        return f"{self.discarded} of {counted(self.blocks, 'block')} disturbed: {count_causes(self.causes)}"
 
 
 class Progress:
@@ -61,33 +39,26 @@ class Progress:
     show_first_table : callable
         Prints the first table, which has so many rounds by now.
 
+
     Attributes
     ----------
     turns, counted : int
         How many turns were begun, and how many of their rounds have a time.
     """
 
-    def __init__(
-        self, say: Callable[[str], None], show_first_table: Callable[[int], None] = lambda rounds: None
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], show_first_table: Callable[[int], None]) -> None:
         self._say = say
         self._show_first_table = show_first_table
         self._status = ""
         self._began = self._turn_began = seconds_now()
-        self._seconds_left = self._recorded_seconds = 0.0
-        self.turns = self.counted = self._rounds_shown = 0
-        self._disturbed = Disturbed()
+        self._seconds_left = 0.0
         self._is_warned = False
+        self.turns = self.counted = self._rounds_shown = 0
 
     @property
     def seconds(self) -> float:
         """Return the seconds since the session began."""
         return seconds_now() - self._began
-
-    @property
-    def turn_seconds(self) -> float:
-        """Return the mean seconds that a turn took besides what its record counts."""
-        return max(0.0, self.seconds - self._recorded_seconds) / max(1, self.turns)
 
     def say(self, line: str) -> None:
         """Print a line, in place of the one that shows the current case."""
@@ -95,12 +66,11 @@ class Progress:
         self._say(line)
 
     def note(self, text: str) -> None:
-        """On a terminal, show a bar, the time that is left, and what is done at the moment; "" clears that line."""
+        """On a terminal, show the time that is left, and what is done at the moment; "" clears that line."""
         if not sys.stderr.isatty():
             return
         remaining = max(0.0, self._seconds_left - (seconds_now() - self._turn_began))
-        bar = "#" * round(BAR * self.seconds / (self.seconds + remaining))
-        line = f"  [{bar:.<{BAR}}] {in_words(remaining)} left: {text}"[:WIDTH] if text else ""
+        line = f"  {in_words(remaining)} left: {text}"[:WIDTH] if text else ""
         print(f"{line:{len(self._status)}}", end="\r", file=sys.stderr, flush=True)
         self._status = line
 
@@ -115,20 +85,21 @@ class Progress:
         self._seconds_left = plan.seconds_left()
         self._turn_began = seconds_now()
         self.turns += 1
+        gone = in_words(self.seconds)
         remaining = in_words(self._seconds_left)
-        if turn.again:
-            aim = f"again ({turn.again}); {in_words(self.seconds)} gone, at most {remaining} left"
+        if turn[0].reason:
+            reasons = ", ".join(dict.fromkeys(entry.reason for entry in turn))
+            aim = f"again ({reasons}); {gone} gone, at most {remaining} left"
         else:
-            aim = f"round {turn.cases[-1][1]} of {goal}; {in_words(self.seconds)} gone, about {remaining} left"
-            aim += f" to the end of round {goal}"
-        self.say(f"respeed: turn {self.turns}: {turn.row.profile.name}, {counted(len(turn.cases), 'case')}, {aim}")
+            aim = f"round {turn[-1].goal} of {goal}; {gone} gone, about {remaining} left to the end of round {goal}"
+        cases = counted(len(turn), "case")
+        self.say(f"respeed: turn {self.turns}: {turn[0].wanted.profile}, {cases}, {aim}")
         self._plan = plan
-        self._disturbed_in_turn = Disturbed()
-        self._wanted = {wanted.key: wanted for wanted, _ in turn.cases}
+        self._judged = list[JudgedRound]()
+        self._wanted = {entry.wanted.key: entry.wanted for entry in turn}
         self._name_width = max(len(self._name(wanted)) for wanted in self._wanted.values())
-        self._rounds: dict[CellKey, list[Round]] = defaultdict(list)
-        for row in rows_of(plan.rounds[plan.rounds["step_seconds"].notna()], Round):
-            self._rounds[row.key].append(row)
+        timed = plan.rounds[plan.rounds["step_seconds"].notna()]
+        self._rounds: dict[CellKey, list[Round]] = group_by(rows_of(timed, Round), attrgetter("key"))
 
     def finish_case(self, record: Record) -> None:
         """Say the number of the record's last case: its time with its interval, and how it compares with the paper."""
@@ -136,17 +107,15 @@ class Progress:
         wanted = self._wanted[result.key]
         *earlier, session = split_sessions([*self._plan.records, record])
         judged = Conditions(session, earlier[-1] if earlier else []).judge(record, result)
-        self._disturbed_in_turn.add(judged)
-        self._disturbed.add(judged)
+        self._judged.append(judged)
         if result.status != "measured":
             number = f"{result.status}: {result.reason}"
         elif judged.step_seconds is None:
             number = f"disturbed: {judged.causes}"
         else:
             self.counted += 1
-            rounds = self._rounds[wanted.cells[0]]
-            rounds.append(replace(judged, session=len(earlier)))
-            estimate = estimate_rounds(rounds)
+            before = self._rounds.get(wanted.cells[0], [])
+            estimate = estimate_rounds([*before, replace(judged, session=len(earlier))])
             time = measured_time(estimate.value, estimate.low, estimate.high)
             interval = time.interval if estimate.margin else ""
             number = f"{time.text:>9} {interval:6} {self._compare(wanted, result, estimate.value)}".rstrip()
@@ -172,16 +141,20 @@ class Progress:
                 return f"{format_speedup(published / (steps * step_seconds))} the paper's {name}"
         return ""
 
-    def end_turn(self, records: list[Record]) -> None:
-        """Say how much of a turn was disturbed and by what; if most of the session is, say so once."""
-        self._recorded_seconds += sum(record.wall_seconds for record in records)
-        self.say(f"  {in_words(seconds_now() - self._turn_began)}; {self._disturbed_in_turn}")
-        disturbed = self._disturbed
-        if not self._is_warned and 2 * disturbed.discarded > disturbed.blocks >= TELLING_BLOCKS:
+    def end_turn(self) -> None:
+        """Say how much of a turn was disturbed and by what; of the first that mostly was, also what to do."""
+        blocks = sum(judged.blocks for judged in self._judged)
+        discarded = sum(judged.discarded for judged in self._judged)
+        causes = sum((judged.cause_counts for judged in self._judged), Counter[str]())
+        disturbed = f"{discarded or 'none'} of {counted(blocks, 'block')} disturbed"
+        if causes:
+            disturbed += f": {count_causes(causes)}"
+        self.say(f"  {in_words(seconds_now() - self._turn_began)}; {disturbed}")
+        if 2 * discarded > blocks and not self._is_warned:
             self._is_warned = True
             self.say(
-                f"respeed: this machine is not quiet ({disturbed}), so numbers will be few and uncertain: close other "
-                "programs, or stop and measure later; ./run respeed doctor names busy programs"
+                "respeed: this machine is not quiet: close other programs, or stop and measure later; ./run respeed "
+                "doctor names busy programs"
             )
 
     def end(self, reason: str) -> None:

@@ -10,7 +10,6 @@ from respeed.measure.progress import Progress
 from respeed.measure.timing import wrong_clock
 from respeed.measure.turn import measure_turn
 from respeed.schedule.plan import Plan, Turn, read_plan
-from respeed.schedule.rows import check_same_machine
 from respeed.schedule.work import Work
 from respeed.text import counted, format_share, in_words
 
@@ -29,45 +28,45 @@ def measure_session(
     wrong, if the machine's records were made on other hardware, or if another measurement still runs after
     `wait_seconds`; if `wait_seconds` is None, after `budget_seconds`.
     """
-    broken = frozenset[str]()
-    last = None
-    begun = None
     if wrong := wrong_clock():
         raise UserError(f"{wrong}: set it")
+    broken = frozenset[str]()
+    last: Turn = ()
+    begun = None
     with machine_lock(budget_seconds if wait_seconds is None else wait_seconds, progress.say) as lock:
-        check_same_machine(work.machine, work.smoke)
         while True:
-            plan = read_plan(work, broken, progress.turn_seconds)
+            plan = read_plan(work, broken)
             begun = begun or plan
             seconds = math.inf if budget_seconds is None else budget_seconds - progress.seconds
             turn = plan.next_turn(seconds)
-            if turn is None:
+            needed = plan.seconds_of(turn)
+            if not turn or needed > seconds:
                 _say_moved(begun, plan, progress)
+            if not turn:
                 progress.end("nothing is left to measure within the minutes")
                 return True
-            needed = plan.seconds_of_turn(turn)
             if needed > seconds:
-                _say_moved(begun, plan, progress)
                 progress.end(f"the next turn takes about {in_words(needed)}, more than is left of the budget")
                 return False
             reason = "nothing of its last turn can be counted" if turn == last else _measure(turn, plan, lock, progress)
             last = turn
             if reason:
-                broken |= {turn.row.profile.name}
-                progress.say(f"respeed: {turn.row.profile.name}: not tried again in this session: {reason}")
+                name = turn[0].wanted.profile
+                broken |= {name}
+                progress.say(f"respeed: {name}: not tried again in this session: {reason}")
 
 
 def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | None:
     """Measure a turn; return None if its row's backend started, else the reason why it did not."""
     work = plan.work
-    row = turn.row
-    cases = tuple(
-        Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess) for wanted, number in turn.cases
-    )
-    order = Order(row.profile, row.threads, row.cpus, cases, work.timing, work.seed)
+    row = turn[0].wanted.row
+    jobs = []
+    for wanted, _, number, _ in turn:
+        jobs.append(Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess))
+    order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
-    progress.end_turn(records)
+    progress.end_turn()
     return None if any(record.start.backend for record in records) else records[-1].results[0].reason
 
 
@@ -77,12 +76,13 @@ def _say_moved(begun: Plan, now: Plan, progress: Progress) -> None:
     They move if a row was quieter than it had been before.
     """
     after = judge_cells(now.rounds)
-    changes = []
+    moved = []
     for key, old in judge_cells(begun.rounds).items():
         new = after.get(key)
         if new and new.seconds and old.seconds and new.rounds == old.rounds:
-            changes.append(abs(new.seconds / old.seconds - 1))
-    moved = [change for change in changes if change > SAME]
+            change = abs(new.seconds / old.seconds - 1)
+            if change > SAME:
+                moved.append(change)
     if moved:
         numbers = counted(len(moved), "earlier number")
         progress.say(f"respeed: {numbers} moved, by {format_share(max(moved))} at most: a quieter probe was seen")

@@ -73,23 +73,19 @@ _CPUS = Path("/sys/devices/system/cpu")
 class Snapshot:
     """The kernel's counters at one moment.
 
-    `running` and `waiting` map each thread to its nanoseconds on a CPU, and to its nanoseconds waiting for a CPU;
-    `is_shared` is whether the threads wait for one another by design. A count is None if the system does not have the
-    counter.
+    `running` and `waiting` map each thread to its nanoseconds on a CPU, and to its nanoseconds waiting for a CPU. A
+    count is None if the system does not have the counter.
     """
 
     running: Counter[str]
     waiting: Counter[str]
-    is_shared: bool
     counts: dict[str, float | None]
 
 
-def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> Snapshot:
+def take_snapshot(helpers: Collection[int] = ()) -> Snapshot:
     """Read the counters of this process's threads, and of the first thread of each of the `helpers`.
 
-    Helpers are processes that compute for this process. They share cores with it, and with the threads by which they
-    exchange results; if `is_shared`, the threads of a library share cores as well. When one of these threads waits for
-    a core, this does not show that another program runs: then only the reference probe can show that.
+    Helpers are processes that compute for this process.
     """
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     running = Counter[str]()
@@ -99,7 +95,7 @@ def take_snapshot(helpers: Collection[int] = (), *, is_shared: bool = False) -> 
             thread = path.parent.name
             running[thread], waiting[thread], _ = map(int, text.split())
     counts = {"minor_faults": faults, "quota_seconds": quota_seconds(), "throttled_seconds": _throttled_seconds()}
-    return Snapshot(running, waiting, is_shared or bool(helpers), counts)
+    return Snapshot(running, waiting, counts)
 
 
 def difference(before: Snapshot, after: Snapshot) -> Facts:
@@ -113,7 +109,7 @@ def difference(before: Snapshot, after: Snapshot) -> Facts:
         times = (after.running - before.running).values()  # of the threads that ran
         least = RAN_SHARE * max(times, default=0)
         ran = sum(nanoseconds >= least for nanoseconds in times)
-        delay = None if after.is_shared else (after.waiting - before.waiting).total() * 1e-9
+        delay = (after.waiting - before.waiting).total() * 1e-9
     happened = {"run_delay_seconds": delay, "threads_ran": ran}
     for name, last in after.counts.items():
         first = before.counts[name]
@@ -154,20 +150,16 @@ def make_probe(product: Step, sync: Step, *, synchronous: bool = True) -> Probe:
 def prove_threads(probe: Probe) -> Facts:
     """Return how many threads really ran during the probe, as `threads_ran`.
 
-    The result also has `run_delay_seconds`, for which they waited for a core, and `cpus_taken`, the process's CPU time
-    divided by the elapsed time.
+    The result also has `cpus_taken`, the process's CPU time divided by the elapsed time.
     """
     begin = seconds_now()
     computed = time.process_time()
     before = take_snapshot()
     while seconds_now() < begin + PROOF_SECONDS:
         probe.seconds()
-    seen = difference(before, take_snapshot())
-    return {
-        "threads_ran": seen["threads_ran"],
-        "run_delay_seconds": seen["run_delay_seconds"],
-        "cpus_taken": round((time.process_time() - computed) / (seconds_now() - begin), 3),
-    }
+    threads_ran = difference(before, take_snapshot())["threads_ran"]
+    cpus_taken = (time.process_time() - computed) / (seconds_now() - begin)
+    return {"threads_ran": threads_ran, "cpus_taken": round(cpus_taken, 3)}
 
 
 def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
@@ -177,18 +169,19 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
     the mean step time in the fastest of REPEATS batches, after the device has run such batches for LOAD_SECONDS. A
     batch is a queue of steps for about DEVICE_PROBE_SECONDS, because the time of a single step is mostly waiting.
     """
-    if synchronous:
-        return min([time_steps(step, sync) for _ in range(2 + REPEATS)][2:])
+    step()
+    step()
     sync()
     count = 1
     batches = list[float]()
-    end = seconds_now() + LOAD_SECONDS
+    end = seconds_now() + (0.0 if synchronous else LOAD_SECONDS)
     while len(batches) < REPEATS:
         is_loaded = seconds_now() >= end
         seconds = time_steps(step, sync, count)
         if is_loaded:
             batches.append(seconds)
-        count = math.ceil(DEVICE_PROBE_SECONDS / seconds)
+        if not synchronous:
+            count = math.ceil(DEVICE_PROBE_SECONDS / seconds)
     return min(batches)
 
 
@@ -197,24 +190,17 @@ def best_seconds(step: Step, sync: Step, *, synchronous: bool) -> float:
 AHEAD = 32
 
 
-def warm_up(
-    step: Step,
-    sync: Step,
-    protocol: TimingProtocol,
-    *,
-    synchronous: bool = True,
-    first_seconds: float = math.nan,
-) -> Warmup:
+def warm_up(step: Step, sync: Step, protocol: TimingProtocol, first_seconds: float, *, synchronous: bool) -> Warmup:
     """Run steps until the protocol's minimum time is over and the median step times of two successive windows agree.
 
-    Stop early if a step is longer than `long_seconds`, or at the protocol's cap. If the program's first step, which
-    took `first_seconds`, was longer than a window, it counts as the first window.
+    Stop early if a step is longer than `long_seconds`, or at the protocol's cap. The program's first step took
+    `first_seconds`; if it was longer than a window, it counts as the first window.
     """
     began = seconds_now()
     window = protocol.warmup_window_seconds
     previous = first_seconds if first_seconds > window else math.nan
     # A device's first step ran on a low clock, and it is not yet known how many steps fit into a window.
-    median, steps = (0.0, 0) if synchronous else _window(step, sync, 0.0, 1)
+    median, steps = (first_seconds, 0) if synchronous else _window(step, sync, 0.0, 1)
     elapsed = 0.0
     agreed = False
     while median <= protocol.long_seconds:
@@ -274,24 +260,23 @@ MARK_SECONDS = 0.04
 
 
 class Marks:
-    """Probes inside a step, at its marks; their time and energy are no part of the step's.
+    """What is noted while steps run: probes inside a long step, whose time is no part of the step's.
 
     Attributes
     ----------
+    ahead : list of bool
+        Whether the device was still busy when the host began to wait for it, at each wait.
     inside : list of (float, float)
         The seconds of the step before each probe, since the last one, and the probe's seconds.
     taken : float
         Seconds since the step began that were not the step's.
-    joules : dict of float
-        The energy of these seconds, by domain.
     """
 
-    def __init__(self, probe: Probe, meter: Meter) -> None:
+    def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._meter = meter
+        self.ahead = list[bool]()
         self.inside = list[tuple[float, float]]()
         self.taken = 0.0
-        self.joules = Counter[str]()
         self._since = seconds_now()
 
     def at_mark(self) -> None:
@@ -301,41 +286,37 @@ class Marks:
             return
         before = now - self._since
         self._since = math.inf  # the probe's own products are no marks
-        energy = self._meter.read()
         self.inside.append((before, self._probe.seconds()))
-        used = self._meter.joules(energy, self._meter.read(), seconds_now() - now)
-        self.joules.update(used)
         self._since = seconds_now()
         self.taken += self._since - now
 
 
-# Runs something untimed before the block of this number, from 0; returns whether it did.
-Between = Callable[[int], bool]
-
-
-def nothing_between(number: int) -> bool:
-    """Run nothing."""
-    return False
+# Runs something untimed after so many timed seconds; returns whether it did.
+Between = Callable[[float], bool]
 
 
 @dataclass(frozen=True)
 class Timer:
     """Time the steps of one program; each step runs the `parts` one after another.
 
-    There are three recipes: a long step on a CPU is a block by itself (`one_step`); short steps on a CPU and steps on a
-    device are timed in several blocks. Between two of them, the probe after the one is also the probe before the other,
-    unless something ran there: then both have their own.
+    A long step on a CPU is a block by itself (`one_step`); other steps are timed in several `blocks`. Between two of
+    them, the probe after the one is also the probe before the other, unless something ran there: then both have their
+    own.
 
     Attributes
     ----------
     parts, sync
         The parts of a step, and the function that waits for the device.
+    synchronous : bool
+        Whether an operation is finished when it returns; otherwise the device works while the host continues.
     marked : callable
         Returns a context in which a step calls a function at its marks, where the probe may run.
     helpers : tuple of int
-        Processes that compute for the program.
+        Processes that compute for the program. They share cores with this process, and with the threads by which they
+        exchange results. When one of these threads waits for a core, this does not show that another program runs: then
+        only the reference probe can show that.
     is_shared : bool
-        Whether the program's threads wait for one another by design.
+        Whether the program's threads share cores by design: their waiting shows as little.
     meter : Meter
         Read at both ends of a block.
     busy : callable or None
@@ -349,6 +330,7 @@ class Timer:
     sync: Step
     protocol: TimingProtocol
     probe: Probe
+    synchronous: bool = True
     marked: Callable[[Step], AbstractContextManager[Any]] = nullcontext
     helpers: tuple[int, ...] = ()
     is_shared: bool = False
@@ -359,97 +341,91 @@ class Timer:
 
     def one_step(self) -> Block:
         """Time one step as a block."""
-        return self._block(1, 1, self.probe.seconds())
-
-    def short_steps(self, step_seconds: float, between: Between = nothing_between) -> tuple[Block, ...]:
-        """Time blocks of steps that take `step_seconds` each, at most about a block.
-
-        A block is cut into samples. An untimed step brings back to the caches the data that the probe replaced there; a
-        slow step hardly needs it.
-        """
-        protocol = self.protocol
-        blocks = list[Block]()
-        steps = max(protocol.block_steps, math.ceil(protocol.block_seconds / step_seconds))
-        steps = 1 if step_seconds > protocol.block_seconds else steps
-        per_sample = math.ceil(protocol.sample_seconds / step_seconds)
         probed = self.probe.seconds()
-        while math.fsum(block.seconds for block in blocks) < protocol.measure_seconds:
-            if between(len(blocks)):
-                probed = self.probe.seconds()
-            if step_seconds < protocol.slow_step_seconds:
-                self._run(1, [])
-            blocks.append(self._block(per_sample, math.ceil(steps / per_sample), probed))
-            probed = blocks[-1].probe_seconds[1]
-        return tuple(blocks)
+        return self._block(1, 1, probed, self.meter.device())
 
-    def device_steps(self, step_seconds: float, between: Between = nothing_between) -> tuple[Block, ...]:
-        """Time blocks of steps on a device that works while the host continues; a block is one sample.
+    def blocks(self, step_seconds: float, between: Between) -> tuple[Block, ...]:
+        """Time blocks of steps that take `step_seconds` each; a step that takes longer than a block is a block.
 
-        A device's clock depends on its most recent work. So its probes come directly after steps; and because a probe
-        is light work, untimed steps run for a warm-up window before each block, unless a step fills a block.
+        On a CPU, a block is cut into samples, and after an untimed step, which brings back to the caches the data that
+        the probe replaced there; a slow step hardly needs it. On a device, a block is one sample. The device's clock
+        depends on its most recent work: so probes come directly after steps; and because a probe is light work, untimed
+        steps run for a warm-up window before each block.
         """
         protocol = self.protocol
+        block_seconds = protocol.block_seconds if self.synchronous else protocol.device_block_seconds
+        is_short = step_seconds <= block_seconds
+        steps = max(protocol.block_steps, math.ceil(block_seconds / step_seconds)) if is_short else 1
+        if self.synchronous:
+            per_sample = math.ceil(protocol.sample_seconds / step_seconds)
+            untimed = int(step_seconds < protocol.slow_step_seconds)
+            untimed_seconds = 0.0
+        else:
+            per_sample = steps
+            untimed_seconds = protocol.warmup_window_seconds
+            untimed = math.ceil(untimed_seconds / step_seconds) if is_short else 0
         blocks = list[Block]()
-        steps = 1
-        refill = 0
-        if step_seconds <= protocol.device_block_seconds:
-            steps = max(protocol.block_steps, math.ceil(protocol.device_block_seconds / step_seconds))
-            refill = math.ceil(protocol.warmup_window_seconds / step_seconds)
-        while math.fsum(block.seconds for block in blocks) < protocol.measure_seconds:
-            has_run = between(len(blocks))
+        timed = 0.0
+        while timed < protocol.measure_seconds:
+            has_run = between(timed)
             probed = blocks[-1].probe_seconds[1] if blocks and not has_run else self.probe.seconds()
             at_start = self.meter.device()
-            end = seconds_now() + protocol.warmup_window_seconds
-            while refill:
-                self._run(refill, [])
+            end = seconds_now() + untimed_seconds
+            while untimed:
+                self._run(untimed, Marks(self.probe))
                 if seconds_now() >= end:
                     break
-            blocks.append(self._block(steps, 1, probed, at_start))
+            blocks.append(self._block(per_sample, math.ceil(steps / per_sample), probed, at_start))
+            timed += blocks[-1].seconds
         return tuple(blocks)
 
-    def _block(self, steps: int, count: int, probed: float, at_start: dict[str, float] | None = None) -> Block:
-        """Time `count` samples of `steps` steps each; the probe before them took `probed` seconds."""
-        ahead: list[bool] = []
-        at_start = self.meter.device() if at_start is None else at_start
+    def _block(self, steps: int, count: int, probed: float, at_start: dict[str, float]) -> Block:
+        """Time `count` samples of `steps` steps each; `probed` and `at_start` are the probe and device before them."""
         energy = self.meter.read()
         self.happened()
-        before = take_snapshot(self.helpers, is_shared=self.is_shared)
-        marks = Marks(self.probe, self.meter)
+        before = take_snapshot(self.helpers)
+        marks = Marks(self.probe)
         with self.marked(marks.at_mark) if steps == count == 1 else nullcontext():
-            samples = [self._run(steps, ahead, marks) for _ in range(count)]
-        happened = difference(before, take_snapshot(self.helpers, is_shared=self.is_shared)) | self.happened()
+            samples = [self._run(steps, marks) for _ in range(count)]
+        happened = difference(before, take_snapshot(self.helpers))
+        if self.helpers or self.is_shared:
+            happened["run_delay_seconds"] = None
+        happened |= self.happened()
         energy_after = self.meter.read()
         device = tuple(filter(None, (at_start, self.meter.device())))
         seconds = tuple(map(math.fsum, samples))
-        joules = self.meter.joules(energy, energy_after, math.fsum(seconds) + marks.taken)
+        total = math.fsum(seconds)
+        joules = self.meter.joules(energy, energy_after, total + marks.taken)
+        # A probe takes as much power as the step: both use all threads of the row.
+        share = total / (total + marks.taken)
         return Block(
             sample_steps=steps,
             sample_seconds=seconds,
             probe_seconds=(probed, self.probe.seconds()),
             **happened,
             part_seconds=tuple(zip(*samples, strict=True)) if len(self.parts) > 1 else (),
-            joules={domain: used - marks.joules[domain] for domain, used in joules.items()},
+            joules={domain: share * used for domain, used in joules.items()},
             inside=tuple(marks.inside),
             device=device,
-            ahead=all(ahead) if ahead else None,
+            ahead=all(marks.ahead) if marks.ahead else None,
         )
 
-    def _run(self, steps: int, ahead: list[bool], marks: Marks | None = None) -> list[float]:
-        """Return the seconds of each part, summed over `steps` steps.
+    def _run(self, steps: int, marks: Marks) -> list[float]:
+        """Return the seconds of each part, summed over `steps` steps, without those that `marks` took.
 
         The host waits for the device after each part, or, if a step has only one part, after the last step. At each
-        wait, append to `ahead` whether the device was still busy. What `marks` took is left out.
+        wait, `marks` notes whether the device was still busy.
         """
 
         def wait() -> None:
             if self.busy:
-                ahead.append(self.busy())
+                marks.ahead.append(self.busy())
             self.sync()
 
         def timed(part: Step, count: int) -> float:
-            taken = marks.taken if marks else 0.0
+            taken = marks.taken
             seconds = count * time_steps(part, wait, count)
-            return seconds - (marks.taken - taken if marks else 0.0)
+            return seconds - (marks.taken - taken)
 
         if len(self.parts) == 1:
             return [self.own_seconds(steps, timed(self.parts[0], steps))]

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -58,14 +58,8 @@ KERNELS = "what is kept of compiled kernels"
 
 # --- the parent
 
-# How a process ended: all cases are done, it can run no case, has lost its device, died, or died before it said
-# anything.
-Ended = Literal["done", "refused", "lost", "died", "silent"]
 
-
-def measure_turn(
-    order: Order, machine: str, smoke: bool, lock: Held, progress: "Progress | None" = None
-) -> list[Record]:
+def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, progress: "Progress") -> list[Record]:
     """Measure the cases of an order, and return their records, one for each process that was needed.
 
     If a case ends the process (out of memory, a crash in a library), or leaves it without its device, only this case
@@ -89,17 +83,10 @@ def measure_turn(
     lost = 0
     while order.cases:
         process = _Process(order, machine, facts, progress)
-        ended, reason = process.run(lock)
-        lost += ended == "lost"
-        match ended:
-            case "refused":
-                process.give_up(process.remaining, "not-run", reason)
-            case "lost" if lost == MOST_LOST:
-                process.give_up(process.remaining, "not-run", f"{MOST_LOST} other cases left the device useless")
-            case "silent":  # it would be silent again
-                process.give_up(process.remaining, "failed", reason)
-            case "died":
-                process.give_up(process.remaining[:1], "failed", reason)
+        process.run(lock)
+        lost += process.is_lost
+        if lost == MOST_LOST:
+            process.give_up(process.remaining, "not-run", f"{MOST_LOST} other cases left the device useless")
         order = replace(order, cases=process.remaining)
         records.append(process.record)
     return records
@@ -108,7 +95,7 @@ def measure_turn(
 class _Process:
     """A measuring process and its record."""
 
-    def __init__(self, order: Order, machine: str, facts: Facts, progress: "Progress | None" = None) -> None:
+    def __init__(self, order: Order, machine: str, facts: Facts, progress: "Progress") -> None:
         self.order = order
         self.machine = machine
         self.progress = progress
@@ -117,7 +104,8 @@ class _Process:
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
         self.start: Start | None = None
         self.results: list[Result] = []
-        self._deadline: threading.Timer | None = None
+        self.is_lost = False
+        self._limit = threading.Timer(0.0, print)  # it never starts
         self._stuck = ""
 
     @property
@@ -125,8 +113,8 @@ class _Process:
         """Return the cases that have no result yet."""
         return self.order.cases[len(self.results) :]
 
-    def run(self, lock: Held) -> tuple[Ended, str]:
-        """Start the process, send it the order and record its events; return how the process ended, and why.
+    def run(self, lock: Held) -> None:
+        """Start the process, send it the order, and record its events, and which cases fail because of how it ends.
 
         The process is killed if an event cannot be recorded, or if the next one does not come in time.
         """
@@ -141,39 +129,37 @@ class _Process:
                 with contextlib.suppress(BrokenPipeError):
                     worker.stdin.write(json.dumps(asdict(self.order)))
                     worker.stdin.close()
-                ended, reason = self._listen(worker)
+                is_silent = self._listen(worker)
             except BaseException:
                 worker.kill()
                 raise
             finally:
-                self._lift_limit()
+                self._limit.cancel()
                 worker.wait()
                 messages.seek(0)
                 printed = messages.read()
                 sys.stderr.write(printed)
-        return ended, reason or self._stuck or how_it_ended(worker.returncode, printed)
+        if not self.is_lost:
+            # One that said nothing would say nothing again.
+            failed = self.remaining if is_silent else self.remaining[:1]
+            self.give_up(failed, "failed", self._stuck or how_it_ended(worker.returncode, printed))
 
     def _note(self, text: str) -> None:
-        if self.progress:
-            self.progress.note(f"{self.order.profile.name}: {text}")
+        self.progress.note(f"{self.order.profile.name}: {text}")
 
-    def _listen(self, worker: subprocess.Popen[str]) -> tuple[Ended, str]:
-        """Record events as they arrive, but not a line that was cut off; return how the process ended, if it said why.
-
-        A process that is "lost" has lost its device.
-        """
+    def _listen(self, worker: subprocess.Popen[str]) -> bool:
+        """Record events as they arrive, but not a line that was cut off; return whether there was none."""
         assert worker.stdout is not None
-        ended: Ended = "silent"
-        self._limit(worker, START_MINUTES)
+        is_silent = True
+        self._set_limit(worker, START_MINUTES)
         for event in (json.loads(line) for line in worker.stdout if line.endswith("}\n")):
-            ended = "died"
+            is_silent = False
             match event.pop("event"):
                 case "ready":
                     self.facts |= event | {"start_seconds": round(seconds_now() - self.began, 3)}
                     self._begin()
-                    self._note(f"{event['backend']['package']} on {event['backend'].get('accelerator') or 'the CPU'}")
                 case "begin":
-                    self._limit(worker, self._minutes())
+                    self._set_limit(worker, self._minutes())
                     self._note(event["case"])
                 case "case":
                     try:
@@ -181,13 +167,13 @@ class _Process:
                     except OddLine as error:
                         self.give_up(self.remaining[:1], "failed", f"the result cannot be recorded: {error}")
                 case "lost":
+                    self.is_lost = True
                     worker.kill()  # which may take long to close such a device by itself
-                    return "lost", ""
                 case "refused":
                     raise UserError(event["line"])
                 case "not-run":
-                    return "refused", event["reason"]
-        return ended if self.remaining else "done", ""
+                    self.give_up(self.remaining, "not-run", event["reason"])
+        return is_silent
 
     def _minutes(self) -> float:
         """Return how many minutes the case that now begins may take."""
@@ -196,21 +182,17 @@ class _Process:
         is_quick = not self.order.profile.is_cpu and "program" not in job.case.parameters
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * job.guess / 60)
 
-    def _limit(self, worker: subprocess.Popen[str], minutes: float) -> None:
+    def _set_limit(self, worker: subprocess.Popen[str], minutes: float) -> None:
         """Kill the process when `minutes` have passed from now, unless there is another limit by then."""
 
         def stop() -> None:
             self._stuck = f"said nothing for {minutes:g} min: stuck, perhaps in a driver or a compiler"
             worker.kill()
 
-        self._lift_limit()
-        self._deadline = threading.Timer(60 * minutes, stop)
-        self._deadline.daemon = True
-        self._deadline.start()
-
-    def _lift_limit(self) -> None:
-        if self._deadline:
-            self._deadline.cancel()
+        self._limit.cancel()
+        self._limit = threading.Timer(60 * minutes, stop)
+        self._limit.daemon = True
+        self._limit.start()
 
     def give_up(self, cases: Sequence[Job], status: str, reason: str) -> None:
         """Record the cases as not timed, with the status and reason."""
@@ -224,8 +206,7 @@ class _Process:
         if self.start is None:  # it never came to its first case
             self._begin()
         self.results.append(append_line(self.path, Result, facts))
-        if self.progress:
-            self.progress.finish_case(self.record)
+        self.progress.finish_case(self.record)
 
     @property
     def record(self) -> Record:
@@ -251,28 +232,25 @@ def main() -> None:
     events = private_stdout()
     die_with_parent()
     die_first_for_memory()
+
+    def emit(event: str, **facts: Any) -> None:
+        events.write(json.dumps({"event": event, **facts}, allow_nan=False, default=asdict) + "\n")
+
     try:
-        _run(sys.stdin.read(), events)
-    except (OSError, UserError) as error:
-        if isinstance(error, UserError):
-            line = str(error)
-        elif is_of_the_disk(error):
-            line = str(cannot_write(error.filename or KERNELS, error))
-        else:
+        _run(sys.stdin.read(), emit)
+    except UserError as error:
+        emit("refused", line=str(error))
+    except OSError as error:
+        if not is_of_the_disk(error):
             raise
-        events.write(json.dumps({"event": "refused", "line": line}) + "\n")
+        emit("refused", line=str(cannot_write(error.filename or KERNELS, error)))
 
 
-def _run(text: str, events: TextIO) -> None:
+def _run(text: str, emit: Callable[..., None]) -> None:
     if not text.endswith("}"):  # the parent was stopped before it had sent the whole order
         return
     data = json.loads(text)
     order: Order = TypeAdapter(Order).validate_python(data | {"profile": Profile(**data["profile"])})
-
-    def emit(event: str, **facts: Any) -> None:
-        events.write(json.dumps({"event": event, **facts}, allow_nan=False, default=asdict) + "\n")
-        events.flush()
-
     try:
         bind(order.cpus)
     except OSError as error:

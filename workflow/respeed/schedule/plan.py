@@ -11,8 +11,8 @@ import math
 import os
 import random
 import statistics
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
@@ -31,12 +31,10 @@ from respeed.machine.devices import accelerator_driver, accelerator_names, name_
 from respeed.machine.software import package_versions
 from respeed.model import Papers
 from respeed.records import Record, Result, read_records
-from respeed.schedule.rows import Row
-from respeed.schedule.work import USUAL, Wanted, Work
+from respeed.schedule.work import USUAL, Tier, Wanted, Work
 
-# Guesses: the start of a process for a row that was never measured, and a round of a smoke case without the start.
+# A guess: the start of a process for a row that was never measured.
 START_SECONDS = 3.0
-SMOKE_CASE_SECONDS = 0.2
 # A later round takes this share of the first, in which code is compiled: 0.76 to 0.99 over all cases of three machines.
 LATER_SHARE = 0.87
 # Another cell is only chosen if the time is enough for this many more rounds of all chosen cells: fewer settle nothing.
@@ -52,44 +50,41 @@ Try = tuple[Record, Result]
 
 
 class Entry(NamedTuple):
-    """A line of the list: a case, its tier, the rounds that it has, its goal, and the `reason` why it is open."""
+    """A line of the list: a case, the rounds that it has, its goal, and the `reason` why it is open."""
 
-    tier: int
+    wanted: Wanted
     done: int
     goal: int
-    wanted: Wanted
     reason: str = ""
 
     @property
-    def is_due(self) -> bool:
-        """Return whether the case has fewer rounds than its goal."""
-        return self.done < self.goal
+    def tier(self) -> Tier:
+        """Return the tier of the case; of an open case, by its urgency."""
+        if self.reason:
+            return REASONS.index(self.reason), False, ""
+        return self.wanted.tier
+
+    @property
+    def rounds_left(self) -> int:
+        """Return how many rounds the case has fewer than its goal."""
+        return max(0, self.goal - self.done)
 
     def once_more(self) -> "Entry":
         """Return the entry with the next round as its goal."""
         return self._replace(goal=self.done + 1)
 
 
-@dataclass(frozen=True)
-class Turn:
-    """The cases of a row that one measuring process measures, each with the number of its round."""
-
-    row: Row
-    cases: tuple[tuple[Wanted, int], ...]
-    again: str = ""
+# The cases of a row that one measuring process measures; the goal of each is the number of its round.
+Turn = tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session.
-
-    A turn takes `turn_seconds` besides what its record counts: to plan it, and to end its process.
-    """
+    """What is left of `work`, given its machine's `records`; the rows in `broken` could not start in this session."""
 
     work: Work
     records: tuple[Record, ...] = ()
     broken: frozenset[str] = frozenset()
-    turn_seconds: float = 0.0
 
     # The records.
 
@@ -112,9 +107,26 @@ class Plan:
             is_same = start.versions == versions and start.machine.accelerator_driver == driver
             for result in record.results:
                 wanted = cases.get((record.profile, result.key))
-                if wanted and _counts(wanted, record, result, self.work, is_same):
+                if wanted and self._counts(wanted, record, result, is_same):
                     tries[wanted.place].append((record, result))
         return tries
+
+    def _counts(self, wanted: Wanted, record: Record, result: Result, is_same: bool) -> bool:
+        """Return whether a result was measured as it would be measured now.
+
+        A result without a time counts until the workload's file, the outside program, the libraries or the device
+        change; then the case is tried again.
+        """
+        start = record.start
+        threads = wanted.row.threads
+        if start.backend is None or start.threads != threads or start.timing != asdict(self.work.timing):
+            return False
+        if settings_of(start.profile, threads) != settings_of(wanted.row.profile, threads):
+            return False
+        has_source = result.source == wanted.source
+        if result.status == "measured":
+            return has_source or "program" not in result.parameters
+        return has_source and is_same
 
     @cached_property
     def card(self) -> str:
@@ -124,13 +136,16 @@ class Plan:
     @property
     def other_cards(self) -> set[str]:
         """Return the other accelerators on which the rows that are asked for have been measured, in words."""
-        asked = {wanted.profile for wanted in self.work.wanted}
-        return {self._card_of(record) for record in self.records if record.profile in asked} - {self.card}
+        profiles = {wanted.profile for wanted in self.work.wanted}
+        cards = {self._card_of(record) for record in self.records if record.profile in profiles}
+        return cards - {self.card}
 
     def _card_of(self, record: Record) -> str:
         """Return the accelerators among which a record's row ran, in words; for a row on CPUs, those of now."""
         start = record.start
-        return self.card if start.profile.is_cpu else name_card(start.machine.accelerators, start.environment)
+        if start.profile.is_cpu:
+            return self.card
+        return name_card(start.machine.accelerators, start.environment)
 
     def tried(self, wanted: Wanted) -> list[Try]:
         """Return the results of a case that count."""
@@ -153,7 +168,7 @@ class Plan:
         """Return the list: the cases of the first rounds or, once these are done, the cases that are still open."""
         preset = self.work.preset
         listed = self.first_entries
-        if preset.most > preset.rounds and not self.work.since and not any(entry.is_due for entry in listed):
+        if preset.most > preset.rounds and not self.work.since and not any(entry.rounds_left for entry in listed):
             listed = self._open(listed)
         return sorted(listed, key=lambda entry: (entry.tier, entry.done))
 
@@ -161,18 +176,19 @@ class Plan:
     def first_entries(self) -> list[Entry]:
         """Return the cases that get the preset's rounds; spare tiers are included if begun or within the minutes."""
         goal = self.work.preset.rounds
-        entries = [
-            Entry(wanted.tier, len(self.tried(wanted)), goal, wanted)
-            for wanted in self.work.wanted
-            if wanted.profile not in self.broken
-        ]
-        listed = [entry for entry in entries if entry.tier <= USUAL]
-        seconds = self.seconds_of(listed)
-        for tier in sorted({entry.tier for entry in entries if entry.tier > USUAL}):
-            spare = [entry for entry in entries if entry.tier == tier]
-            more = self.seconds_of(spare)
-            if any(entry.done for entry in spare) or seconds + more <= self.seconds_to_spend:
-                listed += spare
+        tiers: dict[Tier, list[Entry]] = defaultdict(list)
+        for wanted in self.work.wanted:
+            if wanted.profile not in self.broken:
+                done = len(self.tried(wanted))
+                tiers[max(wanted.tier, USUAL)].append(Entry(wanted, done, goal))
+        listed: list[Entry] = []
+        seconds = 0.0
+        for tier in sorted(tiers):
+            entries = tiers[tier]
+            more = self.seconds_of(entries)
+            is_begun = any(entry.done for entry in entries)
+            if tier == USUAL or is_begun or seconds + more <= self.seconds_to_spend:
+                listed += entries
                 seconds += more
         return listed
 
@@ -186,71 +202,66 @@ class Plan:
         by_cell: dict[CellKey, Entry] = {}
         for entry in listed:
             by_cell |= dict.fromkeys(entry.wanted.cells, entry)
-        first_tries = chain.from_iterable(self.tried(entry.wanted)[: preset.rounds] for entry in listed)
+        first_tries: list[Try] = []
+        for entry in listed:
+            first_tries += self.tried(entry.wanted)[: preset.rounds]
         seconds = 60 * self.work.minutes - _seconds_of_processes(first_tries)
         first = self.rounds[self.rounds["round"] <= preset.rounds]
         chosen: dict[tuple[str, str], Entry] = {}
         for reason, cells in find_open(first, by_cell, self.work.papers, preset.most):
-            more = {}
-            for cell in cells:
-                entry = by_cell[cell]
-                more[entry.wanted.place] = entry._replace(tier=REASONS.index(reason), goal=preset.most, reason=reason)
-            more |= chosen
+            entries = [by_cell[cell]._replace(goal=preset.most, reason=reason) for cell in cells]
+            more = {entry.wanted.place: entry for entry in entries} | chosen
             if WORTH_ROUNDS * self.seconds_of(entry.once_more() for entry in more.values()) <= seconds:
                 chosen = more
         return list(chosen.values())
 
     # The next turn.
 
-    def next_turn(self, budget_seconds: float = math.inf) -> Turn | None:
-        """Return the next turn; None if no case is due, or if the minutes are not enough for the next open cases.
+    def next_turn(self, budget_seconds: float = math.inf) -> Turn:
+        """Return the next turn; empty if no case is due, or if the minutes are not enough for the next open cases.
 
         Of the cases that are due, those of the lowest tier come first, and all of them get round 1 before any gets
         round 2. Rows come in random order. If `budget_seconds` and the minutes are enough for all due cases, a turn
         also includes its row's cases of higher tiers. Cases of the first table come first in each turn, and in round 1
         they have turns of their own, so that this table can be shown early.
         """
-        due = [entry for entry in self.entries if entry.is_due]
+        due = [entry for entry in self.entries if entry.rounds_left]
         if not due:
-            return None
-        seed = self.work.seed
+            return ()
         tier = due[0].tier
         done = due[0].done
-        first = [entry for entry in due if entry.tier == tier and entry.done == done]
+        first = [entry for entry in due if (entry.tier, entry.done) == (tier, done)]
         if done == 0 and self.work.preset.rounds > 1:
             first = [entry for entry in first if entry.wanted.is_first] or first
-        profiles = list(dict.fromkeys(wanted.profile for wanted in self.work.wanted))
-        random.Random(f"{seed}/{done + 1}/profiles").shuffle(profiles)
-        profile = min((entry.wanted.profile for entry in first), key=profiles.index)
-        chosen = [entry for entry in first if entry.wanted.profile == profile]
+        seed = f"{self.work.seed}/{done + 1}"
+        draws = {entry.wanted.profile: random.Random(f"{seed}/{entry.wanted.profile}") for entry in first}
+        profile = min(draws, key=lambda name: draws[name].random())
+        chosen = [entry.once_more() for entry in first if entry.wanted.profile == profile]
         minutes = self.seconds_to_spend
-        if chosen[0].reason and self.seconds_of(entry.once_more() for entry in chosen) > minutes:
-            return None
+        if chosen[0].reason and self.seconds_of(chosen) > minutes:
+            return ()
         if self.seconds_of(due) <= min(budget_seconds, minutes if minutes > 0 else math.inf):
             of_row = [entry for entry in due if entry.wanted.profile == profile]
-            chosen += [entry for entry in of_row if entry.tier > tier and entry.done <= done]
-        random.Random(f"{seed}/{profile}/{done + 1}").shuffle(chosen)
+            chosen += [entry.once_more() for entry in of_row if entry.tier > tier and entry.done <= done]
+        draws[profile].shuffle(chosen)
         chosen.sort(key=lambda entry: not entry.wanted.is_first)
-        reasons = dict.fromkeys(entry.reason for entry in chosen if entry.reason)
-        return Turn(chosen[0].wanted.row, tuple((entry.wanted, entry.done + 1) for entry in chosen), ", ".join(reasons))
+        return tuple(chosen)
 
     @cached_property
     def first_table_rounds(self) -> int:
         """Return how many rounds every case of the first table has on every row that could start."""
-        first = [wanted for wanted in self.work.wanted if wanted.is_first and wanted.profile not in self.broken]
-        return min((len(self.tried(wanted)) for wanted in first), default=0)
+        return min((entry.done for entry in self.first_entries if entry.wanted.is_first), default=0)
 
     # The time.
 
     def seconds_of(self, entries: Iterable[Entry]) -> float:
         """Estimate the seconds until these cases reach their goals."""
         seconds = 0.0
-        starts: dict[str, int] = {}
+        starts = Counter[str]()
         for entry in entries:
-            rounds = max(0, entry.goal - entry.done)
             profile = entry.wanted.profile
-            seconds += rounds * self._seconds_of_round(entry.wanted)
-            starts[profile] = max(starts.get(profile, 0), rounds)
+            seconds += entry.rounds_left * self._seconds_of_round(entry.wanted)
+            starts[profile] = max(starts[profile], entry.rounds_left)
         return seconds + sum(number * self._start_of(profile) for profile, number in starts.items())
 
     def _seconds_of_round(self, wanted: Wanted) -> float:
@@ -260,27 +271,20 @@ class Plan:
         """
         tries = self.tried(wanted)
         if not tries:
-            return self._pace * self._guess(wanted)
+            return self._pace * wanted.guess
         seconds = tries[-1][1].wall_seconds
         return seconds if len(tries) > 1 else LATER_SHARE * seconds
-
-    def _guess(self, wanted: Wanted) -> float:
-        return SMOKE_CASE_SECONDS if self.work.smoke else wanted.guess
 
     @cached_property
     def _pace(self) -> float:
         """Return the seconds that this machine takes for a guessed second, over the first rounds of all cases."""
-        guessed = [wanted for wanted in self.work.wanted if self.tried(wanted) and self._guess(wanted)]
-        took = math.fsum(self.tried(wanted)[0][1].wall_seconds for wanted in guessed)
-        return took / math.fsum(map(self._guess, guessed)) if took else 1.0
-
-    def seconds_of_turn(self, turn: Turn) -> float:
-        """Estimate the seconds that a turn takes."""
-        return self.seconds_of(Entry(wanted.tier, number - 1, number, wanted) for wanted, number in turn.cases)
+        guessed = math.fsum(wanted.guess for wanted in self.work.wanted if self.tried(wanted))
+        took = math.fsum(tries[0][1].wall_seconds for tries in self.tries.values())
+        return took / guessed if took else 1.0
 
     def _start_of(self, profile: str) -> float:
         starts = [record.start.start_seconds for record in self.records if record.profile == profile]
-        return self.turn_seconds + statistics.median([*filter(None, starts)] or [START_SECONDS])
+        return statistics.median([*filter(None, starts)] or [START_SECONDS])
 
     def seconds_left(self) -> float:
         """Estimate the seconds until all cases have their first rounds or, after these, at most until the run is done.
@@ -293,32 +297,15 @@ class Plan:
         return max(0.0, min(seconds, self.seconds_to_spend)) if self.next_turn() else 0.0
 
 
-def read_plan(work: Work, broken: frozenset[str] = frozenset(), turn_seconds: float = 0.0) -> Plan:
+def read_plan(work: Work, broken: frozenset[str] = frozenset()) -> Plan:
     """Read the records of a machine, and return the plan of its work."""
-    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken, turn_seconds)
+    return Plan(work, tuple(read_records(work.smoke, work.machine)), broken)
 
 
 def _seconds_of_processes(tries: Iterable[Try]) -> float:
     """Return the seconds of all processes that made these results."""
     records = {record.path: record for record, _ in tries}
     return math.fsum(record.wall_seconds for record in records.values())
-
-
-def _counts(wanted: Wanted, record: Record, result: Result, work: Work, is_same: bool) -> bool:
-    """Return whether a result was measured as it would be measured now.
-
-    A result without a time counts until the workload's file, the outside program, the libraries or the device change;
-    then the case is tried again.
-    """
-    start = record.start
-    if start.backend is None or start.threads != wanted.row.threads or start.timing != asdict(work.timing):
-        return False
-    if settings_of(start.profile, start.threads) != settings_of(wanted.row.profile, wanted.row.threads):
-        return False
-    has_source = result.source == wanted.source
-    if result.status == "measured":
-        return has_source or "program" not in result.parameters
-    return has_source and is_same
 
 
 def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> list[JudgedCell]:
@@ -329,8 +316,8 @@ def judge(rounds: pd.DataFrame, cells: Iterable[CellKey]) -> list[JudgedCell]:
 
 def find_open(
     rounds: pd.DataFrame, wanted: Collection[CellKey], papers: Papers, most: int
-) -> Iterator[tuple[str, Collection[CellKey]]]:
-    """Yield groups of cells that are worth measuring again, each with the reason, the most urgent first.
+) -> list[tuple[str, Collection[CellKey]]]:
+    """Return groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
     First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
     each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
@@ -338,25 +325,22 @@ def find_open(
     """
     samples = Samples(rounds)
     compared = compare_to_fastest_cpu(judge(rounds, wanted), samples, papers)
-    pairs = []
-    # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
-    # is measured again.
-    for pair in compared:
-        if pair.verdict == "indistinguishable" and pair.base:
-            pairs.append((_rounds_needed(pair), [pair.cell.key, pair.base.key]))
     cells = add_totals(make_cells(rounds, papers, {}, {}), samples, papers)
-    claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
-    for needed, keys in sorted(claims):
-        if needed <= most:
-            yield CLAIM_OPEN, keys
-    for needed, keys in sorted(pairs, key=itemgetter(0)):
-        if needed <= most:
-            yield UNDECIDED, keys
+    groups: list[tuple[int, float, Collection[CellKey]]] = []
+    for needed, keys in open_claims(cells, samples, papers):
+        groups.append((REASONS.index(CLAIM_OPEN), needed, sorted(keys & {*wanted})))
     for pair in compared:
+        cell = pair.cell
+        # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an
+        # interval is measured again.
+        if pair.verdict == "indistinguishable" and pair.base:
+            groups.append((REASONS.index(UNDECIDED), _rounds_needed(pair), [cell.key, pair.base.key]))
         # No more rounds would settle the others.
-        may_settle = half_of(pair.cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
-        if pair.cell.status in ("wide", "contaminated") and may_settle:
-            yield WIDE, [pair.cell.key]
+        may_settle = half_of(cell.doubt, CELL_LEVEL) < SETTLED_MARGIN
+        if cell.status in ("wide", "contaminated") and may_settle:
+            groups.append((REASONS.index(WIDE), 0.0, [cell.key]))
+    groups.sort(key=itemgetter(0, 1))
+    return [(REASONS[index], keys) for index, needed, keys in groups if needed <= most]
 
 
 def _rounds_needed(pair: Compared[JudgedCell]) -> float:
@@ -365,4 +349,5 @@ def _rounds_needed(pair: Compared[JudgedCell]) -> float:
     if ratio is None or ratio.low is None or ratio.high is None or ratio.value == 1:
         return math.inf
     half_width = math.log(ratio.high / ratio.low) / 2
-    return pair.cell.rounds * (half_width / math.log(ratio.value)) ** 2
+    widths = half_width / math.log(ratio.value)
+    return pair.cell.rounds * widths**2

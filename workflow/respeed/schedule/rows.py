@@ -77,11 +77,11 @@ def say_renamed(machine: str, smoke: bool) -> list[str]:
         return []
     facts = describe_machine()
     start = "was measured on this machine; to go on with it, write in config.yaml: machine:"
-    return [
-        f"{records_folder(smoke) / name} {start} {name}"
-        for name in names
-        if not is_imported(name, smoke) and not difference(known_hardware(name, smoke), facts)
-    ]
+    lines = []
+    for name in names:
+        if not is_imported(name, smoke) and not difference(known_hardware(name, smoke), facts):
+            lines.append(f"{records_folder(smoke) / name} {start} {name}")
+    return lines
 
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
@@ -106,10 +106,11 @@ def resolve_row(profile: Profile) -> Row:
 
 def climb(row: Row) -> list[Row]:
     """Return a row for each number of threads in a ladder: 1 to 4, then powers of two, then all cores."""
-    cores = len(row.cpus) or row.threads
-    counts = {*range(1, min(cores, 4) + 1), *(2**power for power in range(2, cores.bit_length())), cores}
     rows = []
-    for count in sorted(counts):
+    for count in range(1, row.threads + 1):
+        is_power = count.bit_count() == 1
+        if not is_power and count not in (3, row.threads):
+            continue
         profile = replace(
             row.profile,
             name=f"{row.profile.name}-t{count}",
@@ -132,17 +133,17 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     """
     # Versions of every library, as a backend may use another backend's library.
     libraries = [library for library in distributions() if library.name.lower().startswith(_LIBRARIES)]
-    versions = sorted((library.name, library.version) for library in libraries)
+    versions = sorted(f"{library.name} {library.version}" for library in libraries)
     facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
-    name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    text = json.dumps(facts)
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = private_folder("devices") / f"{name}.json"
-    result = read_kept(file)
-    if isinstance(result.get("reasons"), dict) and not anew:
-        return result
-    answer = _ask_process(backend, device)
-    if answer.get("lasting"):
-        with contextlib.suppress(OSError, UserError):
-            write_json(file, answer)
+    answer = {} if anew else read_kept(file)
+    if not answer:
+        answer = _ask_process(backend, device)
+        if answer.get("lasting"):
+            with contextlib.suppress(OSError, UserError):
+                write_json(file, answer)
     return answer
 
 
@@ -156,7 +157,8 @@ def _ask_process(backend: str, device: str) -> Facts:
     if trial.returncode:
         lines = [f"exit code {trial.returncode}", *trial.stderr.strip().splitlines()]
         return {"reason": f"a process that used it for a moment ended: {shorten(lines[-1])}"}
-    return dict(json.loads(trial.stdout or "{}"))
+    answer: Facts = json.loads(trial.stdout)
+    return answer
 
 
 def unusable(profile: Profile) -> str | None:
@@ -164,7 +166,8 @@ def unusable(profile: Profile) -> str | None:
     if profile.is_cpu:
         return None
     answer = probe_device(profile.backend, profile.device)
-    reason: str | None = answer.get("reason") or answer.get("reasons", {}).get(profile.precision)
+    reasons = answer.get("reasons", {})
+    reason: str | None = answer.get("reason", reasons.get(profile.precision))
     if reason and profile.device.startswith("cuda"):
         if error := driver_error():
             return f"{reason}; {error}"
@@ -177,14 +180,15 @@ def unmet(profile: Profile, facts: Facts) -> str | None:
     """Return the first requirement that the machine does not meet, as a reason; None if it meets all."""
     requires = profile.requires
     flags = facts["cpu_flags"]
-    memory_gb = facts["memory_bytes"] / 1e9
     sufficient = INSTRUCTIONS.get(profile.precision)
     if profile.is_cpu and sufficient and sufficient.isdisjoint(flags):
         return f"the CPU has no instructions for {profile.precision}"
     if missing := [name for name in requires.get("instructions", ()) if name not in flags]:
         return f"the CPU has no {' and no '.join(missing)}"
-    if requires.get("memory_gb", 0) > memory_gb:
-        return f"needs {requires['memory_gb']:g} GB of memory, has {memory_gb:.1f}"
+    needed = requires.get("memory_gb", 0)
+    memory_gb = facts["memory_bytes"] / 1e9
+    if needed > memory_gb:
+        return f"needs {needed:g} GB of memory, has {memory_gb:.1f}"
     for name in requires.get("packages", ()):
         if importlib.util.find_spec(name) is None:
             return f"needs the Python package {name}, which is not installed"
@@ -198,16 +202,16 @@ def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
     bound on a system that cannot bind processes. Raises NotMeasurable, with the reason, if the machine lacks the CPUs
     or cores that the profile asks for.
     """
-    cpus = []
+    cpus: list[int] = []
     cores = facts["usable_cores"]
-    if facts.get("core_cpus") is not None:
-        usable = set(chain.from_iterable(facts["core_cpus"]))
-        listed = set(parse_list(profile.cpus) or ()) if profile.cpus else usable
+    if core_cpus := facts["core_cpus"]:
+        usable = set(chain.from_iterable(core_cpus))
+        listed = set(parse_list(profile.cpus or "") or usable)
         if missing := listed - usable:
             raise NotMeasurable(f"may not use CPU {show_list(missing)}: those that may be used are {show_list(usable)}")
-        for core in facts["core_cpus"]:
-            cpus += [cpu for cpu in core if cpu in listed][:1]
-        cpus = cpus[: paid_cpus(facts.get("cpu_quota"))]
+        for core in core_cpus:
+            cpus += sorted(listed.intersection(core))[:1]
+        cpus = cpus[: paid_cpus(facts["cpu_quota"])]
         cores = len(cpus)
     elif profile.cpus:
         raise NotMeasurable("this system binds no process to CPUs")
@@ -215,4 +219,5 @@ def place(profile: Profile, facts: Facts) -> tuple[int, tuple[int, ...]]:
     if threads > cores:
         among = f" among CPUs {profile.cpus}" if profile.cpus else ""
         raise NotMeasurable(f"needs {threads} cores, {cores} usable{among}")
-    return threads, tuple(sorted(cpus[:threads])) if profile.is_cpu else ()
+    bound = sorted(cpus[:threads]) if profile.is_cpu else []
+    return threads, tuple(bound)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -112,7 +112,9 @@ class Run:
         """Return the machines to show, as `machines_shown` takes them; of a cluster, all by default."""
         if self.nodes and self.config.show == (THIS,):
             return [ALL]
-        return [THIS] if self.smoke and ALL not in self.config.show else self.config.show
+        if self.smoke and ALL not in self.config.show:
+            return [THIS]
+        return self.config.show
 
     @property
     def results(self) -> str:
@@ -137,16 +139,15 @@ class Run:
             return {name: f"{self.results}/logs/{name}/asked-{self._checksum(name)}" for name in self.nodes}
         folder = Path(self.results, "logs", self.machine)
         stamps = [*folder.glob("measured-*[0-9]")]
-        is_left = (
-            not stamps
-            or _newest(stamps) < _newest(record_paths(self.smoke, self.machine))
-            or self.plan.next_turn() is not None
-        )
+        records = record_paths(self.smoke, self.machine)
+        is_newer = _newest(stamps) < _newest(records)
+        is_left = not stamps or is_newer or bool(self.plan.next_turn())
         return {self.machine: str(folder / f"measured-{len(stamps) + is_left}")}
 
     def _checksum(self, machine: str) -> str:
         """Return a checksum of the settings and files that decide what is asked of a machine's node."""
-        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml", *HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
+        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml"]
+        files += [*HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
         for paper in self.config.papers:
             files += (PAPERS / paper).glob("*")
         texts = [setting.encode() for setting in self.settings]
@@ -211,18 +212,20 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
     profiles = PROFILE_FILES.load_all(chosen=config.profiles if measures else ())
     if not measures:
-        config = replace(
-            config,
-            papers=tuple(name for name in config.papers if name in papers),
-            profiles=tuple(name for name in config.profiles if name in profiles),
-        )
+        valid = _among(papers, config.papers)
+        config = replace(config, papers=valid, profiles=_among(profiles, config.profiles))
     nodes = _nodes(config.machine) if config.cluster else {}
     machine = next(iter(nodes), config.this_machine)
     notes = None if nodes else notes_of(machine)
     if notes and notes.profiles is not None:
-        named = tuple(name for name in config.profiles if name in notes.profiles)
-        config = replace(config, profiles=notes.profiles if config.all_profiles else named, all_profiles=False)
+        named = notes.profiles if config.all_profiles else _among(notes.profiles, config.profiles)
+        config = replace(config, profiles=named, all_profiles=False)
     return Run(config, dict(overrides), papers, profiles, machine, nodes, only, since)
+
+
+def _among(known: Container[str], names: Names) -> Names:
+    """Return the names that are known."""
+    return tuple(name for name in names if name in known)
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:

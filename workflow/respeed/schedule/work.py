@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import chain, product
+from itertools import chain, permutations
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.tables import CellKey
@@ -23,9 +23,16 @@ from respeed.paths import PAPERS
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
-# Tiers: the first table, and the usual cases; all higher tiers are of spare cases.
-FIRST = 0
-USUAL = 1
+# Tiers: the first table, and the usual cases; all higher tiers are of spare cases, with a tier for each row.
+Tier = tuple[int, bool, str]
+FIRST = (0, False, "")
+USUAL = (1, False, "")
+# The first numbers of the higher tiers.
+OTHER_PRECISION = 2
+SILENT = 3
+
+# A guess: a round of a smoke case, without the start of its process.
+SMOKE_CASE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Wanted:
     row: Row
     case: Case
     cells: tuple[CellKey, ...]
-    tier: int
+    tier: Tier
     is_first: bool
     source: str
     rehearsals: tuple[Case, ...]
@@ -119,22 +126,28 @@ def list_work(
     tables = chosen_tables(config, papers)
     work: dict[tuple[str, str], Wanted] = {}
     early = _shown_first(rows) or {*rows}
+    is_smoke = config.preset.is_smoke
+    # An accelerator's rows may take longer than the minutes.
+    has_device = not all(row.profile.is_cpu for row in rows.values())
     for paper, experiment in tables:
         for row in _rows_for(config, experiment, rows):
             for case in cases_of(experiment, row.profile):
                 name = f"{paper.name}/{experiment.name}/{case.name}"
-                if why_denied(case) or (only and not any(_names(word, name, case.workload) for word in only)):
+                words = [word for word in only if _names(word, name, case.workload)]
+                if why_denied(case) or (only and not words):
                     continue
-                is_first = experiment is tables[0][1] and row.profile.name in early
+                profile = row.profile.name
+                is_first = experiment is tables[0][1] and profile in early
+                cell = CellKey(machine, paper.name, experiment.name, case.name, case.workload, profile)
                 wanted = Wanted(
                     row,
                     case,
-                    (CellKey(machine, paper.name, experiment.name, case.name, case.workload, row.profile.name),),
-                    _tier(config, paper, experiment, row, is_first, rows),
+                    (cell,),
+                    _tier(config, paper, experiment, row, is_first) if has_device else USUAL,
                     is_first,
                     source_of(case, row.profile.architecture),
-                    () if config.preset.is_smoke else experiment.smoke_cases,
-                    experiment.round_seconds / len(experiment.cases),
+                    () if is_smoke else experiment.smoke_cases,
+                    SMOKE_CASE_SECONDS if is_smoke else experiment.round_seconds / len(experiment.cases),
                 )
                 if before := work.get(wanted.place):
                     wanted = replace(
@@ -152,7 +165,9 @@ def list_work(
 def _names(word: str, name: str, workload: str) -> bool:
     """Return whether a word of `--only` selects the case with this `workload` and the `name` paper/experiment/case."""
     is_whole = word.count("/") > 1 and not word.endswith("/")
-    return word in (name, f"{name}/{workload}") if is_whole else word in name
+    if is_whole:
+        return word in (name, f"{name}/{workload}")
+    return word in name
 
 
 def chosen_tables(config: Config, papers: Papers) -> list[tuple[Paper, Experiment]]:
@@ -180,47 +195,43 @@ def _rows_for(config: Config, experiment: Experiment, rows: Rows) -> list[Row]:
 
 def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
     """Return the cases of a table that the profile runs."""
-    return [
-        case
-        for case in experiment.cases
-        if runs(case.workload, profile.backend, profile.precision)
-        and experiment.runs_on(case, profile.architecture)
-        and experiment.precision in {"", profile.precision}
-    ]
+    cases = []
+    if experiment.precision in {"", profile.precision}:
+        for case in experiment.cases:
+            is_run = runs(case.workload, profile.backend, profile.precision)
+            if is_run and experiment.runs_on(case, profile.architecture):
+                cases.append(case)
+    return cases
 
 
-def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool, rows: Rows) -> int:
-    """Return the tier of a table on a row; it is USUAL without an accelerator's row, or without minutes.
+def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool) -> Tier:
+    """Return the tier of a table on a row, on a machine with an accelerator.
 
     As an accelerator may be lent by the minute, FIRST is the first table on two rows in fp32: an accelerator's and a
     CPU's. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they are
     named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
     number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
-    if all(rows[name].profile.is_cpu for name in rows) or not config.preset.minutes:
+    if not config.preset.minutes:
         return USUAL
-    is_other = config.all_profiles and row.profile.precision != (experiment.precision or FULL_PRECISION)
+    profile = row.profile
+    is_other = config.all_profiles and profile.precision != (experiment.precision or FULL_PRECISION)
     is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
-    if not is_other and not is_silent:
-        return FIRST if is_first else USUAL
-    names = sorted(rows, key=lambda name: (rows[name].profile.is_cpu, name))
-    tier = USUAL + 1
-    if is_silent:
-        tier += len(names) + 1
-    return tier + (names.index(row.profile.name) if row.profile.name in names else len(names))
+    if is_silent or is_other:
+        return SILENT if is_silent else OTHER_PRECISION, profile.is_cpu, profile.name
+    return FIRST if is_first else USUAL
 
 
 def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
-    profiles = [rows[name].profile for name in sorted(rows) if rows[name].profile.precision == FULL_PRECISION]
+    profiles = [rows[name].profile for name in sorted(rows)]
+    full = [profile for profile in profiles if profile.precision == FULL_PRECISION]
+    pairs = [pair for pair in permutations(full, 2) if pair[1].is_cpu > pair[0].is_cpu]
 
     def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
         device, cpu = pair
         return device.backend == cpu.backend, cpu.architecture == "multi-cpu"
 
-    pairs = product(
-        [profile for profile in profiles if not profile.is_cpu], [profile for profile in profiles if profile.is_cpu]
-    )
     return {profile.name for profile in max(pairs, key=likeness, default=())}
 
 
@@ -230,7 +241,9 @@ def source_of(case: Case, architecture: str) -> str:
     A rebuilt program has another checksum, so that rounds of two builds are never combined.
     """
     command = command_of(case, architecture)
-    programs = checksums(command, PAPERS / case.parameters["program"]["paper"]) if command else {}
+    programs = {}
+    if command:
+        programs = checksums(command, PAPERS / case.parameters["program"]["paper"])
     sources = json.dumps([_digest_of(case.workload), programs], sort_keys=True)
     return hashlib.sha256(sources.encode()).hexdigest()[:16]
 
