@@ -20,7 +20,7 @@ cells = tables["cells"]
 timed = cells[cells["seconds"].notna() & cells["is_cpu"]]
 print(timed.loc[timed.groupby(["machine", "paper", "experiment", "case"])["seconds"].idxmin(), ["case", "profile"]])
 
-rounds = respeed.load_rounds()  # where every statistic begins
+rounds = tables["rounds"]  # where every statistic begins
 by_cell = rounds.groupby(["machine", "paper", "experiment", "case", "algorithm", "profile"])
 print(by_cell["step_seconds"].agg(["median", "std", "count"]))
 ```

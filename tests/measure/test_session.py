@@ -5,18 +5,16 @@ import io
 import os
 import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from respeed import commands
-from respeed.cli import main
-from respeed.commands import parse_duration
+from respeed.cli import build_parser, main, parse_duration
 from respeed.errors import UserError
 from respeed.machine import describe_machine
 from respeed.machine.process import machine_lock, telling_environment
@@ -24,7 +22,7 @@ from respeed.machine.software import package_versions
 from respeed.measure import progress, session, timing
 from respeed.measure.order import Order
 from respeed.measure.progress import Progress
-from respeed.outcome import say_what_came_out
+from respeed.outcome import count_cells
 from respeed.records import Record, read_records, record_paths
 from respeed.schedule import rows
 from respeed.schedule.run import Run, resolve_run
@@ -193,18 +191,19 @@ def test_measuring_of_which_no_round_counts_is_no_success(
 def test_what_is_measured_again_is_measured_as_if_it_were_not(
     pretended: Pretended, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = count()
-    for module in (timing, commands):
-        monkeypatch.setattr(module, "utc_now", lambda: f"2026-01-01T00:00:{next(seconds):02}+00:00")
+    moment = "2026-01-01T00:00:30+00:00"
+    monkeypatch.setattr(timing, "utc_now", lambda: moment.replace("30", "00"))
     command = ["measure", "--config", *(f"{key}={value}" for key, value in ONE_ROW.items())]
     assert [main(command), main(command), len(pretended.turns)] == [0, 0, 1]
-    assert main([*command[:1], "--again", "--only", "rbm/36x64", *command[1:]]) == 0
+    monkeypatch.setattr(timing, "utc_now", lambda: moment)
+    assert main([*command[:1], "--again", moment[:19], "--only", "rbm/36x64", *command[1:]]) == 0
     assert [len(order.cases) for order in pretended.turns] == [4, 1]
-    (moment,) = re.findall(r"go on with --again (\S+)", capsys.readouterr().err)
+    assert f"go on with --again {moment}" in capsys.readouterr().err
     assert main([*command[:1], "--again", moment, "--only", "rbm/36x64", *command[1:]]) == 0
     assert len(pretended.turns) == 2
     assert main([*command[:1], "--again", "yesterday", *command[1:]]) == 2
-    assert "--again: 'yesterday' is no moment" in capsys.readouterr().err
+    assert "argument --again: 'yesterday' is no moment" in capsys.readouterr().err
+    assert build_parser().parse_args(["measure", "--again"]).again > "2026-01-01T00:00:30+00:00"
 
 
 def test_a_session_that_is_set_aside_counts_no_more_until_it_is_taken_back(
@@ -240,8 +239,7 @@ def test_a_row_whose_process_never_began_is_not_begun_again_in_the_session(prete
     measure(asked().work)
     assert [order.profile.name for order in pretended.turns].count("gpu") == (3 if begins else 2)
     run = asked()
-    say_what_came_out(run, run.plan, said.append)
-    assert said[-1] == "box: 4 cells measured, 4 not measured: the device is lost"
+    assert count_cells(run, run.plan).lines[-1] == "box: 4 cells measured, 4 not measured: the device is lost"
 
 
 def test_a_row_of_which_nothing_can_be_counted_is_not_measured_for_ever(
@@ -292,9 +290,9 @@ def test_beside_another_measurement_or_a_run_in_the_same_folder_nothing_is_measu
     assert not record_paths(True, "box")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("90s", 90), ("15min", 900), ("15 min", 900), ("1.5h", 5400)])
 def test_a_duration_is_a_number_and_a_unit_and_anything_else_is_none(text: str, seconds: float) -> None:
-    assert parse_duration(text, "--budget") == seconds
-    for other in ("", "15", "15m", "0s", "-3s", "nan h", "1e3s", "min"):
-        with pytest.raises(UserError, match="--budget"):
-            parse_duration(other, "--budget")
+    assert parse_duration(text) == seconds
+    for other in ("", "15", "15m", "-3s", "nan h", "1e3s", "min"):
+        with pytest.raises(ArgumentTypeError, match="is no duration"):
+            parse_duration(other)

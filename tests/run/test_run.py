@@ -16,7 +16,7 @@ from tests.systems import needs_executables
 
 # What the script needs of the system, and no more: no uv, no Python and no pytest of the machine is on this PATH.
 TOOLS = (
-    "sh", "awk", "cat", "chmod", "cksum", "date", "dirname", "flock", "getconf", "grep", "ln", "mkdir", "mv",
+    "sh", "cat", "chmod", "cksum", "date", "dirname", "flock", "getconf", "grep", "ln", "mkdir", "mv",
     "realpath", "rm", "sed", "sleep", "tail", "uname",
 )  # fmt: skip
 # What a command of the environment says: where it runs, and what.
@@ -149,7 +149,7 @@ def test_a_terminal_shows_one_line_that_is_rewritten(clone: Clone) -> None:
     assert re.fullmatch(r"run: made .venv in \d+ s", end)
     assert steps
     for line in steps:
-        assert re.fullmatch(r"run: \d+ s(, \d+\.\d GB written)?: \w.*", line)
+        assert re.fullmatch(r"run: \d+ s: \w.*", line)
         assert len(line) < 80
 
 
@@ -163,17 +163,9 @@ def test_a_set_up_that_fails_leaves_nothing_that_looks_whole_and_is_made_anew(cl
     assert (clone.run("python")[0], clone.calls()) == (0, MADE)
 
 
-@pytest.mark.parametrize(
-    ("told", "reason"),
-    [
-        ("Failed to fetch: numpy", "it needs the network once"),
-        ("failed to write: No space left on device (os error 28)", "the disk is full"),
-        ("something else", "the lines above say why"),
-    ],
-)
-def test_a_failure_gives_one_plain_reason(clone: Clone, told: str, reason: str) -> None:
-    said = clone.run("python", UV_FAILS="pip install", UV_REASON=told)[2]
-    assert f"error: {told}\nrun: set-up did not finish: {reason}" in said
+def test_a_failure_shows_the_last_lines_alone(clone: Clone) -> None:
+    said = clone.run("python", UV_FAILS="pip install")[2]
+    assert "error: Failed to fetch\nrun: set-up did not finish: the lines above say why;" in said
     # What uv did before is in the log alone.
     assert "Downloaded torch" not in said
     assert "Downloaded torch" in (clone.folder / ".tools/set-up.log").read_text()

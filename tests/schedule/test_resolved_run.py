@@ -22,7 +22,7 @@ from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Notes
 from respeed.inputs.reader import mistakes_of
 from respeed.machine import describe_machine
-from respeed.outcome import announce, say_farewell, say_limits, say_what_came_out
+from respeed.outcome import announce, count_cells, say_farewell, say_limits
 from respeed.paths import ROOT, hold_folder
 from respeed.schedule import rows, work
 from respeed.schedule import run as runs
@@ -162,8 +162,9 @@ def test_a_node_is_asked_again_where_what_was_said_or_a_file_of_what_people_writ
 def test_the_last_line_counts_what_was_measured_and_names_what_failed(
     came_out: float | str, line: str, is_failed: bool
 ) -> None:
-    run, said = measured(1, came_out), list[str]()
-    assert say_what_came_out(run, run.plan, said.append) == (is_failed, False)
+    run = measured(1, came_out)
+    said, *ends = count_cells(run, run.plan)
+    assert ends == [is_failed, False]
     assert said[-1].startswith(line.format(case=run.work.wanted[0].case.name))
     assert said[-1].endswith("; and 1 more; ./run respeed status shows where") == is_failed
     assert main(["status", "--config", *run.settings]) == is_failed
@@ -230,10 +231,8 @@ def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: f
         seconds, facts = [0.1 * (1 + sign * spread)], {"number": number, "profile": "openblas-1"}
         write_lines(*make_lines(seconds, probe=probe, **facts))
         write_lines(*make_lines([0.1], case="1024x4096", **facts))
-    said = list[str]()
     run = resolve_run(RBM | {"profiles": "openblas-1"})
-    say_what_came_out(run, run.plan, said.append)
-    assert [line for line in said if "known less well" in line] == [says]
+    assert [line for line in count_cells(run, run.plan).lines if "known less well" in line] == [says]
 
 
 # What Snakemake calls.
@@ -268,8 +267,8 @@ def test_a_cluster_is_measured_by_its_jobs_and_a_machine_by_none() -> None:
 
 def test_what_measures_nothing_asks_for_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["snakemake", "report"])
-    assert mistakes_of(lambda: check_executor(on_nodes(), snakemake())) == []
-    assert mistakes_of(lambda: check_executor(resolve_run(RBM), snakemake(elsewhere=True))) == []
+    monkeypatch.setattr(workflow, "interrupt_when_stopped", lambda: None)
+    start(resolve_run(RBM), snakemake(elsewhere=True))
 
 
 def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
@@ -357,7 +356,7 @@ def test_the_last_lines_name_the_report_and_its_page_unless_the_page_is_an_earli
         Path(name).touch()
         os.utime(name, (second, second))
     for page in (", for a browser report/smoke.html", ""):
-        assert say_farewell(run) == (False, False)
+        assert say_farewell(run)[1:] == (False, False)
         said = f"the report is report/smoke.pdf{page}; tables are in results/smoke/tables"
         assert capsys.readouterr().err.splitlines() == [f"respeed: {said}", "respeed: box: 4 cells measured"]
         os.utime("report/smoke.html", (1, 1))
@@ -373,7 +372,7 @@ def test_a_run_that_fails_on_a_cluster_names_the_machines_that_are_left(capsys: 
         stamp.touch()
     for run in (on_nodes(), resolve_run(RBM)):
         fail(run)
-    assert say_farewell(on_nodes()) == (False, False)
+    assert say_farewell(on_nodes())[1:] == (False, False)
     assert capsys.readouterr().err == ""
 
 
@@ -382,13 +381,13 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
     assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
-        f"respeed: box: {reason} (slurm: in workflow/machines/box.yaml)",
+        f"box: {reason} (slurm: in workflow/machines/box.yaml)",
         f"  its log ends with: respeed: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
     words = "'sbatch: error: invalid partition sbatch: error: more'."
     assert failure(refused, ["results/smoke/logs/box/asked-0"], []) == (
-        f"respeed: box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
+        f"box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
     )
 
 

@@ -56,8 +56,8 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
 def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Project) -> None:
     told = measured.snakemake(*SMOKE).stdout.splitlines()
     assert "nothing is due; ./run respeed measure --again measures anew" in told[-4]
-    report = "the report is report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
-    assert told[-3] == f"respeed: {report}"
+    places = "report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
+    assert told[-3] == f"respeed: the report is {places}"
     assert told[-2].endswith("gpu-tf32: not measured: no CUDA device")
     assert re.fullmatch(r"respeed: \S+: \d+ cells measured", told[-1])
 

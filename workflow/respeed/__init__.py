@@ -19,10 +19,3 @@ def load_tables(folder: str | Path = "results/tables") -> "dict[str, pandas.Data
     from respeed.analysis.columns import load_tables as load
 
     return load(Path(folder))
-
-
-def load_rounds(folder: str | Path = "results/tables") -> "pandas.DataFrame":
-    """Return the table of a run's rounds: a line for each round of a case. All statistics are derived from it."""
-    from respeed.analysis.columns import load_table
-
-    return load_table("rounds", Path(folder))

@@ -6,15 +6,22 @@ import importlib.metadata
 import io
 import os
 import pkgutil
+import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from respeed.errors import RESUMES, UserError, nearest
+from respeed.errors import RESUMES, UserError, nearest, tell
 from respeed.machine.process import interrupt_when_stopped
 from respeed.paths import ROOT
 from respeed.text import escape_unprintable
 
+# Seconds of each unit of a duration; 0 needs none.
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)|0")
+# The kinds of files that people write.
+KINDS = ("paper", "workload", "hardware", "machine", "backend")
 # The parts of a report, in the order in which they are built.
 PARTS = ("tables", "figures", "pdf")
 
@@ -51,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
         if ROOT in Path.cwd().parents:
-            print(f"respeed: results are those in {Path.cwd()}, not those in {ROOT}", file=sys.stderr)
+            tell(f"results are those in {Path.cwd()}, not those in {ROOT}")
         code = command(**options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -59,10 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_stdout()
         return 0
     except KeyboardInterrupt:
-        print(f"respeed: stopped; what was measured is kept, and {RESUMES}", file=sys.stderr)
+        tell(f"stopped; what was measured is kept, and {RESUMES}")
         return 130
     except (UserError, OSError) as error:
-        print(f"respeed: {error}", file=sys.stderr)
+        tell(error)
         if isinstance(error, OSError):
             _discard_stdout()
         return 2
@@ -79,32 +86,49 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError; its text is the name of the command and then the message."""
-        raise UserError(": ".join([*self.prog.split()[1:], message]))
+        command = self.prog.removeprefix("respeed").strip()
+        raise UserError(f"{command}: {message}" if command else message)
 
     def _check_value(self, action: argparse.Action, value: str) -> None:
         if action.choices is not None and value not in action.choices:
-            known = [name for name in action.choices if name not in COMMANDS or COMMANDS[name].help]
-            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, known)}")
+            self.error(f"no {str(action.metavar).lower()} {value!r}{nearest(value, action.choices)}")
 
 
 Argument = tuple[str, dict[str, Any]]
 
 
 class Command(NamedTuple):
-    """A command: the function that runs it ("module:function"), its help, an example, and its arguments.
-
-    A command without a help text is not listed: only respeed itself calls it.
-    """
+    """A command: the function that runs it ("module:function"), its help, an example, and its arguments."""
 
     function: str
-    help: str = ""
-    example: str = ""
+    help: str
+    example: str
     arguments: tuple[Argument, ...] = ()
 
 
 def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
     """Return an argument that takes a value, with its name for the value, its help text, and argparse's options."""
     return name, {"metavar": metavar, "help": text, **options}
+
+
+def parse_moment(text: str) -> str:
+    """Return a moment, or "now", in UTC as records have it."""
+    try:
+        moment = datetime.now(UTC) if text == "now" else datetime.fromisoformat(text)
+    except ValueError:
+        line = f"{text!r} is no moment; write it as 2026-11-28T10:15, in UTC"
+        raise argparse.ArgumentTypeError(line) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of "90 s", "15min", "1.5 h" or "0"."""
+    duration = _DURATION.fullmatch(text.strip())
+    if duration is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 15min or 1.5h")
+    return float(duration[1] or 0) * _UNITS[duration[2] or "s"]
 
 
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
@@ -122,10 +146,13 @@ COMMANDS = {
         "commands:measure", "measure the cells that config.yaml asks for and that are not measured yet",
         "measure --only rbm/4096x11008 --profiles torch-all --rounds 3",
         (
-            argument("--budget", "TIME", "begin nothing that would end after this time, such as 15min"),
+            argument(
+                "--budget", "TIME", "begin nothing that would end after this time, such as 15min", type=parse_duration
+            ),
             argument(
                 "--wait", "TIME",
                 "how long to wait while something else is measured here: 0, 90s, 1.5h (default: until it is done)",
+                type=parse_duration,
             ),
             argument("--only", "WORD", "only cells with this in PAPER/TABLE/CASE", **MANY),
             argument("--profiles", "NAME", "only these rows", **MANY),
@@ -133,7 +160,7 @@ COMMANDS = {
             argument(
                 "--again", "SINCE",
                 "measure anew: what was measured before now, or before the moment SINCE, does not count as measured",
-                nargs="?", const="now",
+                type=parse_moment, nargs="?", const="now",
             ),
             ("--stamp", {"type": Path, "help": argparse.SUPPRESS}),
             ("--log", {"type": Path, "help": "also write the lines on the screen into this file"}),
@@ -209,7 +236,7 @@ COMMANDS = {
     "new": Command(
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
         (
-            argument("kind", "KIND", "paper, workload, hardware, machine or backend"),
+            argument("kind", "KIND", ", ".join(KINDS), choices=KINDS),
             argument("name", "NAME", "its name, and that of its file or folder"),
         ),
     ),
@@ -230,7 +257,6 @@ COMMANDS = {
             SMOKE,
         ),
     ),
-    "probe": Command("backends:probe", arguments=(("backend", {}), ("device", {}))),
 }  # fmt: skip
 
 
@@ -243,9 +269,8 @@ def build_parser() -> Parser:
     parser = Parser(prog="respeed", description="Published speedup tables, re-run on your hardware.")
     parser.add_argument("--version", action="version", version=f"respeed {importlib.metadata.version('respeed')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", help="respeed COMMAND --help explains one")
-    for name, (function, says, example, arguments) in COMMANDS.items():
-        shown: dict[str, Any] = {"help": says, "epilog": f"Example: respeed {example}"} if says else {}
-        command = commands.add_parser(name, **shown)
+    for name, (function, text, example, arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, epilog=f"Example: respeed {example}")
         command.set_defaults(function=function)
         for flag, options in arguments:
             command.add_argument(flag, **options)

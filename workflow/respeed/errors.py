@@ -4,6 +4,7 @@ import difflib
 import errno
 import heapq
 import itertools
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ class WrongResult(Exception):
 
 class ProgramFailed(Exception):
     """An outside program that did not end as it should, or did not print its time; the text is the reason."""
+
+
+def tell(line: object) -> None:
+    """Print a line on the screen, with the name of this program before it."""
+    print(f"respeed: {line}", file=sys.stderr, flush=True)
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:

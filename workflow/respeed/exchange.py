@@ -5,13 +5,12 @@ records are checked before anything is written, no existing file is overwritten,
 bounded. They lie apart, under ``results/imported``: they join records that are here only if the user says so by name.
 """
 
+import glob
 import hashlib
 import io
 import os
-import platform
 import shlex
 import stat
-import sys
 import zipfile
 import zlib
 from collections import Counter
@@ -19,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from respeed.errors import UserError, nearest
+from respeed.errors import UserError, nearest, tell
 from respeed.inputs.config import load_config
 from respeed.inputs.reader import read_bounded
 from respeed.machine import describe_machine, difference
@@ -39,6 +38,7 @@ from respeed.records import (
     SET_ASIDE,
     Import,
     Record,
+    append_line,
     is_file_of_machine,
     is_imported,
     known_hardware,
@@ -46,15 +46,13 @@ from respeed.records import (
     read_imports,
     recorded_machines,
 )
-from respeed.text import clip, counted, printable, visible
+from respeed.text import clip, counted
 
 # A paper's rounds on all profiles of a machine are some hundred files and a few megabytes.
 MAX_FILES = 50_000
 MAX_BYTES = 512 * 2**20
 MAX_ZIP_BYTES = 128 * 2**20
 MAX_MACHINES = 50
-# New files that one line about an import names; further lines name the others.
-FILES_IN_LINE = 1000
 # Records are packed to a quarter of their size. What unpacks to so many times its size is made to fill the memory.
 MAX_UNPACKED = 50
 LEAST_UNPACKED = 2**20
@@ -64,9 +62,6 @@ CLOCKS_APART = timedelta(days=1)
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 # The bytes of each file, by its path within a folder of records.
 Files = dict[PurePosixPath, bytes]
-# A file beside a machine's records in a zip file: the last lines that its runs printed. An import skips the file.
-LOG = "log.txt"
-MOST_LINES = 300
 NO_RECORDS = "has no records; measure first, or give a file that export wrote"
 
 
@@ -105,7 +100,10 @@ def read_bundle(path: Path, smoke: bool | None) -> Bundle:
         There are too many files or bytes; or the zip file is damaged, or has a file that export does not write.
     """
     mistakes = list[str]()
-    files, sha256 = _read_folder(path, mistakes) if path.is_dir() else _read_zip(path)
+    if path.is_dir():
+        files, sha256 = _read_folder(path, mistakes)
+    else:
+        files, sha256 = _read_zip(path)
     bundle = Bundle(path, sha256, mistakes, {}, {})
     latest = (datetime.now(UTC) + CLOCKS_APART).isoformat()
     for name, data in files.items():
@@ -134,34 +132,30 @@ def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
 
     A link counts as unreadable: many may lead to one large file.
     """
-    home = path
-    names = names_below(path)
-    if not names:  # perhaps the folder of one machine
-        machine = path.resolve()
-        home = machine.parent
-        names = [name for name in names_below(home) if name.is_relative_to(machine.name)]
-    _check_amount(path, [(home / name).lstat().st_size for name in names])
+    machine = path.resolve()
+    paths = paths_below(path) or paths_below(machine.parent, machine.name)
+    _check_amount(path, [file.lstat().st_size for file in paths.values()])
     files = Files()
     digest = hashlib.sha256()
-    for name in names:
-        if any((home / part).is_symlink() for part in (name, *name.parents[:-1])):
-            mistakes.append(f"{home / name}: is a link, or lies behind one; put the file itself there")
+    for name, file in paths.items():
+        if any(map(Path.is_symlink, (file, *file.parents)[: len(name.parts)])):
+            mistakes.append(f"{file}: is a link, or lies behind one; put the file itself there")
             continue
         try:
-            data = read_bounded(home / name, MOST_BYTES)
+            files[name] = read_bounded(file, MOST_BYTES)
         except UserError as error:
             mistakes.append(str(error))
             continue
-        files[name] = data
-        digest.update(f"{name} {hashlib.sha256(data).hexdigest()}\n".encode())
+        digest.update(f"{name} {hashlib.sha256(files[name]).hexdigest()}\n".encode())
     return files, digest.hexdigest()
 
 
-def names_below(folder: Path) -> list[PurePosixPath]:
-    """Return the sorted paths of the files of machines in a folder of records, relative to that folder."""
-    paths = [*folder.glob("*/*"), *folder.glob("*/*/*")]
-    names = [PurePosixPath(path.relative_to(folder)) for path in paths]
-    return sorted(filter(is_file_of_machine, names))
+def paths_below(folder: Path, machine: str = "") -> dict[PurePosixPath, Path]:
+    """Return the files of machines, or of the `machine`, in a folder of records, by their paths below that folder."""
+    pattern = glob.escape(machine) or "*"
+    paths = [*folder.glob(f"{pattern}/*"), *folder.glob(f"{pattern}/*/*")]
+    names = {PurePosixPath(path.relative_to(folder)): path for path in sorted(paths)}
+    return {name: path for name, path in names.items() if is_file_of_machine(name)}
 
 
 def _check_amount(path: Path, sizes: list[int]) -> None:
@@ -180,10 +174,11 @@ def _read_zip(path: Path) -> tuple[Files, str]:
             _check_amount(path, [info.file_size for info in members])
             for info in members:
                 name = PurePosixPath(info.filename)
-                if name.name == LOG:
-                    continue
-                if reason := _why_refused(info, name, files):
-                    raise UserError(f"{path}: {visible(clip(info.filename, 120))}: {reason}")
+                if name in files or not _is_of_export(info):
+                    member = clip(info.filename, 120)
+                    raise UserError(
+                        f"{path}: {member}: is no machine's record, not packed as by export, or there twice"
+                    )
                 with archive.open(info) as file:  # bounded here again: the size that it states may be a lie
                     data = file.read(min(room, MOST_BYTES) + 1)
                 room -= len(data)
@@ -195,16 +190,12 @@ def _read_zip(path: Path) -> tuple[Files, str]:
     return files, hashlib.sha256(packed).hexdigest()
 
 
-def _why_refused(info: zipfile.ZipInfo, name: PurePosixPath, files: Files) -> str | None:
-    """Return why export cannot have written this member of a zip file; None if export may have written it."""
+def _is_of_export(info: zipfile.ZipInfo) -> bool:
+    """Return whether export may have written this member of a zip file: a machine's file, no link, and how it packs."""
+    name = PurePosixPath(info.filename)
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if str(name) != info.filename or not is_file_of_machine(name):
-        return "is not one of a machine's records"
-    if kind not in (0, stat.S_IFREG):
-        return "is no regular file"
-    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "is encrypted, or packed in another way than by export"
-    return "is there twice" if name in files else None
+    is_regular = kind in (0, stat.S_IFREG) and info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    return is_regular and str(name) == info.filename and is_file_of_machine(name)
 
 
 # --- export
@@ -221,52 +212,33 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     UserError
         There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
-    machines = recorded_machines(smoke)
-    if machine and machine not in machines:
-        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, machines)}")
-    names = [machine] if machine else [name for name in machines if not is_imported(name, smoke)]
+    recorded = recorded_machines(smoke)
+    if machine and machine not in recorded:
+        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, recorded)}")
+    names = [name for name in recorded if not is_imported(name, smoke)]
+    if machine:
+        names = [machine]
     files = Files()
-    for home in (records_folder(smoke), imported_folder(smoke)):
-        for name in sorted({*names} & {path.parts[0] for path in names_below(home)}):
-            bundle = read_bundle(home / name, smoke)
-            for line in bundle.mistakes:
-                print(f"respeed: left out: {line}", file=sys.stderr)
-            for path, data in bundle.files.items():
-                files.setdefault(path, data)
+    for name in names:
+        for home in (imported_folder(smoke), records_folder(smoke)):
+            if paths_below(home, name):
+                bundle = read_bundle(home / name, smoke)
+                for line in bundle.mistakes:
+                    tell(f"left out: {line}")
+                files |= bundle.files
     if not files:
         raise UserError(f"{results_folder(smoke)}: {NO_RECORDS}")
-    if not file.parent.is_dir() or (file.exists() and file.stat().st_size and not zipfile.is_zipfile(file)):
-        raise UserError(f"{file}: is no zip file, or its folder is missing; name another file, such as records.zip")
-    records = Counter(path.parts[0] for path in files if path.name != DESCRIPTION)
-    for name in sorted({path.parts[0] for path in files}):
-        if log := _last_lines(name, smoke):
-            files[PurePosixPath(name, LOG)] = log
+    if file.exists() and file.stat().st_size and not zipfile.is_zipfile(file):
+        raise UserError(f"{file}: is no zip file; name another file, such as records.zip")
     with replacing(file) as out, zipfile.ZipFile(out, "w") as archive:
         for path, data in files.items():
             info = zipfile.ZipInfo(str(path))  # with a fixed date, so that the same files make the same bytes
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
-    for name, number in records.items():
+    for name, number in Counter(path.parts[0] for path in files if path.name != DESCRIPTION).items():
         print(f"{name}: {counted(number, 'record')}")
     print(f"wrote {file}, {file.stat().st_size:,} bytes")
     print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{shlex.quote(file.name)}")
-
-
-def _last_lines(machine: str, smoke: bool) -> bytes:
-    """Return the last lines that a machine's runs printed, so that others can see why a run failed.
-
-    The home folder and the names of user and host are replaced.
-    """
-    logs = (results_folder(smoke) / "logs" / machine).glob("*.log")
-    lines = list[str]()
-    for path in sorted(logs, key=os.path.getmtime):
-        lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
-    text = "\n".join(map(printable, lines[-MOST_LINES:]))
-    public = {os.environ.get("HOME", ""): "~", platform.node(): "HOST", os.environ.get("USER", ""): "USER"}
-    for private, word in public.items():
-        if len(private) > 1:
-            text = text.replace(private, word)
-    return text.encode()
 
 
 # --- import
@@ -304,25 +276,25 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         if (name or into) and len(machines) > 1:
             raise UserError(f"{path}: has {len(machines)} machines ({', '.join(machines)}), for one name; export one")
         names = {machine: _choose_name(machine, bundle, smoke, name, into) for machine in machines}
-        new = [_write_files(machine, bundle, smoke, names[machine]) for machine in machines]
-    if any(new):
-        print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
+        for machine in machines:
+            _write_files(machine, bundle, smoke, names[machine])
+    print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
 def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     chosen = check_name("machine", into or name or machine, str(bundle.path))
-    machines = recorded_machines(smoke)
+    recorded = recorded_machines(smoke)
     local = load_config().this_machine
-    imports = read_imports(chosen, smoke)
-    if chosen not in {*machines, local}:
+    if chosen not in {*recorded, local}:
         if into:
-            raise UserError(f"--into: no records of {into!r}{nearest(into, machines)}")
+            raise UserError(f"--into: no records of {into!r}{nearest(into, recorded)}")
         return chosen
     if reason := difference(bundle.hardware[machine], known_hardware(chosen, smoke) or describe_machine()):
         raise UserError(f"{bundle.path}: is of another machine than {chosen} here ({reason}); import it with --as NAME")
     if chosen == local and into:  # now it is no machine of others alone
         (records_folder(smoke) / local).mkdir(parents=True, exist_ok=True)
+    imports = read_imports(chosen, smoke)
     # The same file again completes an import that was stopped.
     if into or bundle.sha256 in {entry.sha256 for entry in imports}:
         return chosen
@@ -333,8 +305,8 @@ def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, in
     )
 
 
-def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
-    """Write the files of a machine that are not here yet, and before them where they came from; return their number."""
+def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
+    """Write the files of a machine that are not here yet, and before them where they came from; print their number."""
     measured = records_folder(smoke) / name
     imported = imported_folder(smoke) / name
     homes = (measured, measured / SET_ASIDE, imported / SET_ASIDE, imported)
@@ -351,17 +323,10 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
         old += 1
         if path.name != DESCRIPTION and present[0].read_bytes() != data:
             print(f"{present[0]} has other contents, and stays; to replace it, delete it and import again")
-    imports = read_imports(name, smoke)
-    if new and bundle.sha256 not in {entry.sha256 for entry in imports}:
+    if new and bundle.sha256 not in {entry.sha256 for entry in read_imports(name, smoke)}:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        paths = [str(path) for path in new]
-        parts = [paths[start : start + FILES_IN_LINE] for start in range(0, len(paths), FILES_IN_LINE)]
-        name_here = bundle.path.resolve().name
-        lines = [Import(file=name_here, sha256=bundle.sha256, imported=now, files=part) for part in parts]
-        # What is there stays as it is, also a line that this version cannot read.
-        before = (imported / IMPORTS).read_bytes().splitlines() if (imported / IMPORTS).exists() else []
-        with replacing(imported / IMPORTS) as file:
-            file.writelines(line + b"\n" for line in (*before, *(line.model_dump_json().encode() for line in lines)))
+        facts = {"file": bundle.path.resolve().name, "sha256": bundle.sha256, "imported": now}
+        append_line(imported / IMPORTS, Import, facts | {"files": list(map(str, new))})
     for path, data in new.items():
         with replacing(imported / path) as file:
             file.write(data)
@@ -369,4 +334,3 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> int:
     if old:
         line += f"; {counted(old, 'file')} here already"
     print(f"{name}: {line}")
-    return len(new)

@@ -1,18 +1,14 @@
 """Commands for the files that people write: respeed check and new."""
 
-import contextlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from respeed.errors import UserError, nearest
-from respeed.exchange import names_below, read_bundle
+from respeed.errors import UserError
+from respeed.exchange import paths_below, read_bundle
 from respeed.inputs.config import load_config, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import SHOWN, Files, from_here, mistakes_of, read_yaml
+from respeed.inputs.reader import mistakes_of
 from respeed.inputs.registry import broken_files
 from respeed.paths import (
     BACKENDS,
@@ -28,7 +24,7 @@ from respeed.paths import (
     records_folder,
     write_text,
 )
-from respeed.text import clip, counted, not_western, visible
+from respeed.text import counted
 
 # The text in a starter that the name replaces.
 PLACEHOLDER = "NAME"
@@ -71,7 +67,6 @@ def check(path: Path | None, show: str | None = None) -> int:
         looked.append("config.yaml")
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
-            print("".join(f"{line}\n" for line in _say_letters(kind)), end="")
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += unread_files() + broken_files()
         for name in PAPER_FILES.names():
@@ -81,36 +76,28 @@ def check(path: Path | None, show: str | None = None) -> int:
                 continue
             if len(denied) == 1:  # nothing can allow them
                 mistakes += denied
-            else:
-                print("".join(f"{line}\n" for line in denied), end="")
-        for folder in (records_folder, imported_folder):
-            folders |= {folder(smoke): smoke for smoke in (False, True) if names_below(folder(smoke))}
-    for home, smoke in folders.items():
-        bundle = read_bundle(home, smoke)
+                continue
+            for line in denied:
+                print(line)
+        for smoke in (False, True):
+            homes = (records_folder(smoke), imported_folder(smoke))
+            folders |= dict.fromkeys(filter(paths_below, homes), smoke)
+    for home, kind_of_records in folders.items():
+        bundle = read_bundle(home, kind_of_records)
         mistakes += bundle.mistakes
         looked.append(f"{counted(len(bundle.files), 'good file')} in {home}")
     for line in mistakes:
         print(line)
-    print(f"{counted(len(mistakes), 'mistake') if mistakes else 'no mistake'}; looked at {', '.join(looked)}")
-    return 1 if mistakes else 0
-
-
-def _say_letters(files: Files[Any]) -> Iterator[str]:
-    """Yield a line for each file with letters that not every output can print."""
-    for path in map(files.path, files.names()):
-        with contextlib.suppress(UserError):  # it is among the mistakes
-            if letters := not_western(json.dumps(read_yaml(path), ensure_ascii=False)):
-                where = f"{from_here(path)}: LaTeX tables print ? in place of each of {clip(letters, SHOWN)}"
-                yield visible(f"{where}; report and figures, where no font of theirs has it")
+    number = counted(len(mistakes), "mistake") if mistakes else "no mistake"
+    print(f"{number}; looked at {', '.join(looked)}")
+    return int(bool(mistakes))
 
 
 def write_starter(kind: str, name: str) -> None:
     """Copy the starter of a `kind` under a `name`, and print the path of the copy and the command that tries the copy.
 
-    Raises UserError if there is no such kind, or if the name is taken or not allowed.
+    Raises UserError if the name is taken or not allowed.
     """
-    if kind not in KINDS:
-        raise UserError(f"new: no kind of file {kind!r}{nearest(kind, KINDS)}")
     folder, tries = KINDS[kind]
     (source,) = STARTERS.glob(f"{kind}*")
     if source.suffix == ".py" and not name.isidentifier():

@@ -7,6 +7,7 @@ made where a paper is read (inputs/papers.py).
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
@@ -502,15 +503,15 @@ class Experiment:
         dict[str, str]
             The heading of each case, in the order of `case_names`.
         """
-        names = self.case_names()
-        columns = [self.columns.get(name, name) for name in names]
+        columns = {name: self.columns.get(name, name) for name in self.case_names()}
+        numbers = Counter(columns.values())
         words = {}
-        for name, column in zip(names, columns, strict=True):
-            is_own = column == name or columns.count(column) > 1
+        for name, column in columns.items():
+            is_own = column == name or numbers[column] > 1
             text = re.sub(r"(?<!\d)-|-(?!\d)", " ", name) if is_own else column
             words[name] = re.sub(r"(?<=\d) ?(?:%|percent\b)", " %", text)
         if len({*words.values()}) < len(words):
-            return {name: name for name in names}
+            return {name: name for name in words}
         return words
 
     def runs_on(self, case: Case, architecture: str) -> bool:
@@ -537,7 +538,9 @@ class Experiment:
     def steps(self, case: Case) -> float:
         """Return how many steps the case's seconds are for: examples / batch (may be a fraction), or else `repeats`."""
         examples = case.examples or self.examples
-        return examples / case.parameters["batch"] if examples else float(self.repeats or 1)
+        if examples:
+            return float(examples / case.parameters["batch"])
+        return float(self.repeats or 1)
 
     def case(self, name: str) -> Case:
         """Return the first case of that name, in this table or else in `original`; algorithms may share the name."""
@@ -597,8 +600,11 @@ class Paper:
 
     def has_figure(self, experiment: Experiment) -> bool:
         """Return whether a table has a figure: if the paper prints numbers of several of its columns."""
-        numbers = [place for place, printed in self.published.items() if printed.is_number]
-        return len({column for table, column, _ in numbers if table == experiment.name}) > 1
+        columns = set[str]()
+        for (table, column, _), printed in self.published.items():
+            if table == experiment.name and printed.is_number:
+                columns.add(column)
+        return len(columns) > 1
 
     def printed(self, experiment: str, case: str, row: str) -> Printed | None:
         """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
@@ -616,15 +622,15 @@ class Paper:
         To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
         them, return None for such a rate.
         """
-        printed = self.printed(experiment, case, row)
-        if printed is None or not printed.is_number:
+        value = self._number(experiment, case, row)
+        if value is None:
             return None
         table = self.experiments[experiment]
         amount = None
         if table.unit.counted:
             moved = (traffic_bytes or 0.0) * self._width(row)
             amount = table.amount(table.case(case), flops, moved)
-        return table.unit.seconds(printed.value, amount)
+        return table.unit.seconds(value, amount)
 
     def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
         """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
@@ -681,13 +687,18 @@ class Paper:
 
     def _speed(self, experiment: str, case: str, row: str) -> float:
         """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
-        printed = self.printed(experiment, case, row)
-        if not printed or not printed.is_number:
+        value = self._number(experiment, case, row)
+        if value is None:
             return 0.0
         counted = self.experiments[experiment].unit.counted
         if counted == "bytes":  # the same work on wider numbers moves more bytes
-            return printed.value / self._width(row)
-        return printed.value if counted else 1 / printed.value
+            return value / self._width(row)
+        return value if counted else 1 / value
+
+    def _number(self, experiment: str, case: str, row: str) -> float | None:
+        """Return the printed number in the table's unit; None if the paper prints words or nothing."""
+        printed = self.printed(experiment, case, row)
+        return printed.value if printed and printed.is_number else None
 
     def _width(self, row: str) -> float:
         """Return the bytes of an array element in the row's precision, divided by those in fp32."""

@@ -2,10 +2,8 @@
 
 import contextlib
 import math
-import statistics
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +11,9 @@ from typing import NamedTuple
 from respeed.analysis.cells import judge_cells
 from respeed.analysis.controls import say_failed
 from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
-from respeed.analysis.neighbours import SLOWED
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell
-from respeed.errors import UserError
+from respeed.errors import UserError, tell
 from respeed.inputs.config import unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
@@ -37,10 +34,11 @@ NAMED = 3
 
 
 class Outcome(NamedTuple):
-    """Whether a cell failed, and whether something that is asked for is left to measure."""
+    """What came out of a run: its last lines, and whether a cell failed, or something is left to measure."""
 
-    has_failed: bool
-    is_left: bool
+    lines: list[str]
+    has_failed: bool = False
+    is_left: bool = False
 
 
 def announce(run: Run) -> str:
@@ -49,36 +47,33 @@ def announce(run: Run) -> str:
     goal = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if preset.most > preset.rounds and preset.minutes:
         goal += f", however long; what is then left of {preset.minutes:g} minutes a paper goes to uncertain numbers"
-    denied = [f"  {line}" for line in chain(unread_files(), *map(say_denied, run.config.papers))]
+    denied = [*unread_files(), *chain.from_iterable(map(say_denied, run.config.papers))]
+    lines = []
     if run.nodes:
-        lines = []
         for machine, resources in run.nodes.items():
-            lines.append(f"respeed: {machine}, {goal}; its job finds out what is left")
             requests = [f"{name}: {value}" for name, value in resources.items() if WHOLE_NODE.get(name) != value]
-            lines.append(f"  it asks Slurm for {', '.join(requests)}")
-        return "\n".join([*lines, *denied, f"  what each job says is in {run.results}/logs/<machine>"])
-    renamed = say_renamed(run.machine, run.smoke)
-    lines = [*_count_due(run), *denied, *(f"  {line}" for line in chain(renamed, say_limits(run, run.plan)))]
+            lines.append(f"{machine} asks Slurm for {', '.join(requests)}")
+        lines += [*denied, f"each job finds out what is left; what it says is in {run.results}/logs/<machine>"]
+        return "\n  ".join([f"{', '.join(run.nodes)}, {goal}", *lines])
+    lines += [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
     if not run.plan.next_turn():
-        lines.append("  nothing is due; ./run respeed measure --again measures anew")
+        lines.append("nothing is due; ./run respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()
-        about = f"about {in_words(seconds)} to the end of round {preset.rounds}"
-        lines.append(f"  {about}; leave the machine alone meanwhile")
+        end = f"the end of round {preset.rounds}"
+        lines.append(f"about {in_words(seconds)} to {end}; leave the machine alone meanwhile")
         if 0 < 60 * run.work.minutes < seconds:
-            lines.append("  for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
-    return "\n".join([f"respeed: {run.machine}, {goal}", *lines])
+            lines.append("for numbers in 4 minutes: --config preset=look, the first paper's RBMs alone")
+    return "\n  ".join([f"{run.machine}, {goal}", *lines])
 
 
 def _count_due(run: Run) -> list[str]:
     """Return a line for each table of which cells are due: how many of those that are asked for."""
     due = set(chain.from_iterable(entry.wanted.cells for entry in run.plan.entries if entry.rounds_left))
-    lines = []
-    for paper, table in chosen_tables(run.config, run.papers):
-        cells = {cell for cell in run.work.cells if (cell.paper, cell.experiment) == (paper.name, table.name)}
-        if number := len(cells & due):
-            lines.append(f"  {paper.name} {table.name}: {number} of {len(cells)} cells to measure")
-    return lines
+    tables: dict[str, list[bool]] = defaultdict(list)
+    for cell in run.work.cells:
+        tables[f"{cell.paper} {cell.experiment}"].append(cell in due)
+    return [f"{name}: {sum(cells)} of {len(cells)} cells to measure" for name, cells in tables.items() if any(cells)]
 
 
 def say_limits(run: Run, plan: Plan) -> list[str]:
@@ -89,18 +84,16 @@ def say_limits(run: Run, plan: Plan) -> list[str]:
     lines = []
     if cards := plan.other_cards:
         lines.append(f"measured so far on {'; '.join(sorted(cards))}: that does not count for {plan.card}")
-    listed = {entry.wanted.place for entry in plan.first_entries}
-    spare = sum(wanted.place not in listed for wanted in plan.work.wanted if wanted.profile not in plan.broken)
-    if spare:
+    if spare := len(plan.work.wanted) - len(plan.first_entries):
         more = "preset=paper has more, and what you name by profiles= is always measured"
         lines.append(f"{plan.work.minutes:g} minutes are not enough for {counted(spare, 'cell')}: {more}")
-    tables = chosen_tables(run.config, run.papers)
-    rows: dict[str, list[str]] = {}
-    for name in (name for name in run.config.profiles if name in run.why_not):
+    tables = [table for _, table in chosen_tables(run.config, run.papers)]
+    rows: dict[str, list[str]] = defaultdict(list)
+    for name in filter(run.why_not.get, run.config.profiles):
         profile = run.profiles[name]
-        has_cases = any(cases_of(table, profile) for _, table in tables)
+        has_cases = any(cases_of(table, profile) for table in tables)
         if not run.config.all_profiles or (has_cases and not other_library(profile, describe_machine())):
-            rows.setdefault(run.why_not[name], []).append(name)
+            rows[run.why_not[name]].append(name)
     return [*lines, *(f"{', '.join(names)}: not measured: {reason}" for reason, names in rows.items())]
 
 
@@ -109,56 +102,51 @@ def say_farewell(run: Run) -> Outcome:
     document = Path(f"{run.document}.pdf")
     page = document.with_suffix(".html")
     if document.exists():
-        if finding := _find(run):
-            _say(finding)
-        places = str(document)
+        if not run.smoke:
+            with contextlib.suppress(UserError):  # a table that somebody has deleted
+                results = load_results(Asked(run.smoke, run.machine, run.config.papers, run.show))
+                if finding := find(results, next(iter(results.papers.values())), run.machine):
+                    tell(finding)
+        line = f"the report is {document}"
         # After the target `pdf`, an earlier page is older than the tables.
         if page.exists() and page.stat().st_mtime >= Path(run.results, "tables", "cells.csv").stat().st_mtime:
-            places += f", for a browser {page}"
-        places += f"; tables are in {run.results}/tables"
-        _say(f"the report is {places}")
-    if run.nodes:
-        return Outcome(False, False)
+            line += f", for a browser {page}"
+        tell(f"{line}; tables are in {run.results}/tables")
+    outcome = Outcome([]) if run.nodes else conclude(run)
+    for line in outcome.lines:
+        tell(line)
+    return outcome
+
+
+def conclude(run: Run) -> Outcome:
+    """Return what a run left out, and what came out of it, by the records that there are now."""
     plan = read_plan(run.work)
-    for line in say_limits(run, plan):
-        _say(line)
-    return say_what_came_out(run, plan, _say)
+    outcome = count_cells(run, plan)
+    return outcome._replace(lines=[*say_limits(run, plan), *outcome.lines])
 
 
-def _find(run: Run) -> str | None:
-    """Return the finding on this machine, by the first paper and the tables that were built; None at tiny sizes."""
-    if run.smoke:
-        return None
-    with contextlib.suppress(UserError):  # a table that somebody has deleted
-        results = load_results(Asked(run.smoke, run.machine, run.config.papers, run.show))
-        return find(results, next(iter(results.papers.values())), run.machine)
-    return None
-
-
-def say_what_came_out(run: Run, plan: Plan, say: Callable[[str], None]) -> Outcome:
-    """Call `say` with lines about the results of the cells that are asked for, by a plan that was just read."""
+def count_cells(run: Run, plan: Plan) -> Outcome:
+    """Return what came out of the cells that are asked for, by a plan that was just read."""
     cells = judge_cells(plan.rounds, run.papers)
     judged = [cells[key] for key in run.work.cells if key in cells and cells[key].status != "due"]
-    failed = [cell for cell in judged if cell.status == "failed"]
-    timed = [cell for cell in judged if cell.seconds]
-    counts = f"{run.machine}: {counted(len(timed), 'cell')} measured"
+    numbers = Counter(cell.status for cell in judged)
+    measured = numbers["settled"] + numbers["wide"]
+    last = f"{run.machine}: {counted(measured, 'cell')} measured"
     if not run.smoke:
-        settled = sum(cell.status == "settled" for cell in judged)
-        counts += f", {settled} known to ±{format_share(SETTLED_MARGIN)}"
-    if missing := len(run.work.cells) - len(timed) - len(failed):
-        whys = [cell.reason for cell in judged if not cell.seconds and cell.status != "failed"]
-        counts += f", {missing} not measured: {next(iter(whys), 'not yet')}"
+        last += f", {numbers['settled']} known to ±{format_share(SETTLED_MARGIN)}"
+    if missing := len(run.work.cells) - measured - numbers["failed"]:
+        reasons = (cell.reason for cell in judged if cell.status in ("contaminated", "cannot-run"))
+        last += f", {missing} not measured: {next(reasons, 'not yet')}"
+    failed = [cell for cell in judged if cell.status == "failed"]
     if failed:
         names = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
-        counts += f", {len(failed)} failed: {_some(names)}; ./run respeed status shows where"
+        last += f", {len(failed)} failed: {_some(names)}; ./run respeed status shows where"
     lines = _say_hidden(run)
     if not run.smoke:
         samples = Samples(plan.rounds)
         lines += _say_open(run, judged, samples)
-        counts = "; ".join(filter(None, [counts, say_failed(cells.values(), samples)]))
-    for line in [*lines, counts]:
-        say(line)
-    return Outcome(bool(failed), bool(plan.next_turn()))
+        last = "; ".join(filter(None, [last, say_failed(cells.values(), samples)]))
+    return Outcome([*lines, last], bool(failed), bool(plan.next_turn()))
 
 
 def _some(names: list[str]) -> str:
@@ -175,36 +163,29 @@ def _say_hidden(run: Run) -> list[str]:
         lines.append(f"set aside, and not counted: {names} (./run respeed sessions)")
     shown = machines_shown(run.smoke, run.machine, run.show)
     recorded = recorded_machines(run.smoke)
-    others = [name for name in sorted(recorded) if recorded[name] and name not in shown]
-    if others:
-        lines.append(f"{counted(len(others), 'other machine')} not shown ({_some(others)}): --config show=all")
+    hidden = [name for name in sorted(recorded) if recorded[name] and name not in shown]
+    if hidden:
+        number = counted(len(hidden), "other machine")
+        lines.append(f"{number} not shown ({_some(hidden)}): --config show=all")
     return lines
 
 
-def _say_open(run: Run, judged: Sequence[Cell], samples: Samples) -> list[str]:
-    """Return lines about the cells that are not known well, and what would settle them."""
-    lines = []
-    slowness: dict[str, list[float]] = defaultdict(list)
-    for cell in judged:
-        if cell.is_cpu and cell.slowness:
-            slowness[cell.profile].append(cell.slowness)
-    medians = {name: statistics.median(factors) for name, factors in sorted(slowness.items())}
-    slowed = [f"{name} by {format_share(slow - 1)}" for name, slow in medians.items() if slow > SLOWED]
-    if slowed:
-        lines.append(f"neighbours on this host slowed {', '.join(slowed)}; times are those beside a quiet probe")
+def _say_open(run: Run, judged: Sequence[Cell], samples: Samples) -> Iterator[str]:
+    """Yield lines about the cells that are not known well, and what would settle them."""
     missing = []
+    without = 0
     for cell in judged:
-        if cell.status == "wide" and cell.time.margin:
+        if cell.status == "contaminated" or (cell.seconds and not cell.seconds_low):
+            without += 1
+        elif cell.status == "wide":
             more = rounds_missing(cell.time, cell.rounds, samples.doubt(cell).error)
             missing.append((more, cell.rounds))
     missing = sorted((more, rounds) for more, rounds in missing if more > 0)
     if missing:
         uncertain = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
-        lines.append(f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}")
-    tried = [cell for cell in judged if cell.seconds or cell.status == "contaminated"]
-    if without := sum(not cell.seconds_low for cell in tried):
-        lines.append(f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs")
-    return lines
+        yield f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}"
+    if without:
+        yield f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs"
 
 
 def _say_more(run: Run, more: float, rounds: int) -> str:
@@ -216,7 +197,3 @@ def _say_more(run: Run, more: float, rounds: int) -> str:
         if preset.minutes > run.config.preset.minutes and preset.most >= rounds + more:
             return f"{line}: --config preset={preset.name}"
     return line
-
-
-def _say(line: str) -> None:
-    print(f"respeed: {line}", file=sys.stderr)

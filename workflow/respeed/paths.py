@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 import stat
-import sys
+import string
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from platformdirs import user_cache_path
 
-from respeed.errors import RESUMES, UserError, cannot_write
+from respeed.errors import RESUMES, UserError, cannot_write, tell
 
 # Relative to the package, so that any working directory will do.
 WORKFLOW = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ NEEDED_BYTES = 100_000_000
 
 def class_name(name: str) -> str:
     """Return the name of a workload's class, such as VectorSum for vector_sum."""
-    return "".join(word.capitalize() for word in name.split("_"))
+    return string.capwords(name, "_").replace("_", "")
 
 
 def check_name(kind: str, name: str, where: str) -> str:
@@ -101,7 +101,7 @@ def private_folder(name: str = "") -> Path:
         if home.parent == temporary:
             raise
         folder = _make_own(temporary, temporary / "respeed", temporary / "respeed" / name)
-        print(f"respeed: {error}; meanwhile {temporary} is used", file=sys.stderr)
+        tell(f"{error}; meanwhile {temporary} is used")
         os.environ["XDG_CACHE_HOME"] = str(temporary)
         return folder
 
@@ -179,7 +179,7 @@ def lock_file(path: Path) -> int | None:
         os.close(descriptor)
         return None
     except OSError as error:
-        print(f"respeed: {path}: no lock ({error.strerror}); start nothing else here meanwhile", file=sys.stderr)
+        tell(f"{path}: no lock ({error.strerror}); start nothing else here meanwhile")
     return descriptor
 
 

@@ -179,12 +179,12 @@ def lasting_causes(rounds: Sequence[Sequence[Block]], protocol: TimingProtocol) 
     return frozenset(cause for cause, number in lasting.items() if 2 * number > len(rounds))
 
 
-def _machine_causes(block: Block, protocol: TimingProtocol, some: Callable[..., bool] = all) -> set[str]:
-    """Return why the machine itself ran slower than it can: its clocks, or what `some` readings of its device say."""
+def _machine_causes(block: Block, protocol: TimingProtocol, agree: Callable[..., bool] = all) -> set[str]:
+    """Return why the machine itself ran slower than it can: its clocks, or what its device's readings `agree` on."""
     causes = set[str]()
     if block.device:
         readings = [reasons_of(reading) for reading in block.device]
-        causes = {cause for bits, cause in DISTURBING.items() if some(reasons & bits for reasons in readings)}
+        causes = {cause for bits, cause in DISTURBING.items() if agree(reasons & bits for reasons in readings)}
     if block.throttled_seconds and block.throttled_seconds > protocol.max_lost_share * block.seconds:
         causes.add("clocks throttled")
     return causes

@@ -11,6 +11,7 @@ Anybody may have written a record that was imported, so the models bound every v
 moments and digits.
 """
 
+import contextlib
 import functools
 import json
 import math
@@ -19,7 +20,6 @@ import os
 import re
 import secrets
 import string
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +30,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from respeed.errors import UserError, cannot_write
+from respeed.errors import UserError, cannot_write, tell
 from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture, case_key
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
@@ -66,12 +66,6 @@ def _one_line(text: str) -> str:
     return clip(squeeze(printable(text)), MOST_LETTERS)
 
 
-def _check_size(value: Any) -> Any:
-    if isinstance(value, int | float) and abs(value) > LARGEST:
-        raise ValueError("is no size of anything")
-    return value
-
-
 def _work(value: float) -> float:
     if 0 < value < 1:
         raise ValueError("a part of an operation would lie at the end of no axis")
@@ -84,7 +78,7 @@ Reason = Annotated[Line, Field(pattern=r"\S")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{7,40}(\+changes)?|unknown)$")]
 # A parameter of a case; only an outside program's, which is its entry in a paper's table, has parts.
 Word = Annotated[str, Field(max_length=MOST_LETTERS)]
-Parameter = Annotated[bool | int | float | Word, AfterValidator(_check_size)]
+Parameter = bool | Annotated[int | float, Field(ge=-LARGEST, le=LARGEST)] | Word
 Program = dict[Word, Parameter | list[Word] | dict[Word, list[Word]]]
 Parameters = dict[Word, Parameter | Program]
 # In UTC, in this millennium and to the second, because moments are compared as text.
@@ -237,8 +231,6 @@ class Result(Facts):
     # Whether all threads work on each operation together, as in the reference probe.
     together: bool = False
     graphs: Line | None = None
-    # Mean iterations for an example, in each part of a step that iterates until all examples are done.
-    iterations: dict[Line, Annotated[float, Field(ge=1, le=1e9)]] | None = None
 
     @property
     def key(self) -> str:
@@ -247,17 +239,16 @@ class Result(Facts):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        has_outcome = self._is_timed() if self.status == "measured" else (self.reason or "").strip()
-        has_parts = all(map(self._has_parts, self.blocks)) and self.parts.keys() >= {*(self.iterations or ())}
-        if not has_outcome or not has_parts:
+        is_known = bool(self.reason)
+        if self.status == "measured":
+            domains = {tuple(block.joules) for block in self.blocks if block.joules}
+            is_known = bool(self.blocks) and self.warmup is not None and len(domains) < 2
+            # A case of matmul also measures the machine's peak, for which its operations must be known.
+            if self.workload == "matmul" and not self.flops:
+                is_known = False
+        if not is_known or not all(map(self._has_parts, self.blocks)):
             raise PydanticCustomError("odd", "the case is incomplete")
         return self
-
-    def _is_timed(self) -> bool:
-        domains = {tuple(block.joules) for block in self.blocks if block.joules}
-        # A case of matmul also measures the machine's peak, for which its operations must be known.
-        is_counted = bool(self.flops) or self.workload != "matmul"
-        return bool(self.blocks) and self.warmup is not None and is_counted and len(domains) < 2
 
     def _has_parts(self, block: Block) -> bool:
         """Return whether each part has as many samples as the step, and each sample's parts take LEAST_SECONDS."""
@@ -349,7 +340,7 @@ Records = Iterable[Record]
 def new_record(machine: str, profile: str, smoke: bool, started: str) -> Path:
     """Return the path of a new record, for a process that began at the time `started` (ISO 8601)."""
     stamp = datetime.fromisoformat(started).strftime("%Y%m%dT%H%M%SZ")
-    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
+    letters = "".join(secrets.SystemRandom().choices(string.ascii_lowercase, k=4))
     return records_folder(smoke) / machine / profile / f"{stamp}-{letters}.jsonl"
 
 
@@ -379,27 +370,27 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     UserError
         The system refuses to write the line. The record is then unchanged.
     """
-    text = _as_json({"schema": SCHEMA, **line} if model is Start else line)
-    try:
-        facts = _parse(model, text, str(path))
-    except UserError as error:
-        raise OddLine(str(error).removeprefix(f"{path}: ")) from None
+    if model is Start:
+        line = {"schema": SCHEMA, **line}
+    text = _as_json(line)
+    facts = _parse(model, text)
+    size = path.stat().st_size if path.exists() else 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:  # a buffer would try a refused write again when it is closed
-            size = file.tell()
-            remaining = f"{text}\n".encode()
-            try:
-                while remaining:
-                    remaining = remaining[file.write(remaining) :]
-                os.fsync(file.fileno())
-            except OSError:
-                if size:
-                    file.truncate(size)
-                else:
-                    path.unlink()
-                raise
+        with path.open("a+b") as file:
+            # After a power cut the last line may lack its end.
+            file.seek(max(0, size - 1))
+            if file.read() not in (b"", b"\n"):
+                file.write(b"\n")
+            file.write(f"{text}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
+        with contextlib.suppress(OSError):  # it may not be there
+            if size:
+                os.truncate(path, size)
+            else:
+                path.unlink()
         raise cannot_write(path, error) from None
     return facts
 
@@ -421,20 +412,23 @@ def _as_json(data: Mapping[str, Any], indent: int | None = None) -> str:
 # --- reading
 
 
-def _parse(model: type[Model], text: str, where: str) -> Model:
-    """Return the facts in `text`; raise UserError, which begins with `where`, if the text does not fit `model`."""
-    if len(text) > MOST_IN_LINE:
-        raise UserError(f"{where}: a line has more than {MOST_IN_LINE} letters, which none needs")
+def _parse(model: type[Model], text: str, where: str = "") -> Model:
+    """Return the facts in `text`; raise OddLine, which begins with `where`, if the text does not fit `model`.
+
+    What a text has beyond its bound is cut off, so that it is damaged.
+    """
+    text = text[: MOST_BYTES_OF_IMPORTS if model is Import else MOST_IN_LINE]
     try:
         if model in (Start, Description) and (schema := _Version.model_validate_json(text).number) != SCHEMA:
-            raise UserError(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
+            raise OddLine(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
         return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            raise UserError(f"{where}: is damaged ({first['msg']})") from None
-        field = clip(".".join(map(str, first["loc"])), 200)
-        raise UserError(": ".join(filter(None, (where, field, first["msg"])))) from None
+    reason = first["msg"]
+    if first["type"] == "json_invalid":
+        reason = f"is damaged ({reason})"
+    field = clip(".".join(map(str, first["loc"])), 200)
+    raise OddLine(": ".join(filter(None, (where, field, reason))))
 
 
 def is_file_of_machine(path: PurePath) -> bool:
@@ -469,17 +463,14 @@ def parse_file(
     text = data.decode("utf-8", errors="replace")
     if path.name == DESCRIPTION:
         return _parse(Description, text, where), []
-    if text.count("\n") > MOST_LINES:
-        raise UserError(f"{where}: has more than {MOST_LINES} lines")
     first, *lines = text.split("\n")
     lines = lines[:-1]  # empty, or cut off
+    if len(lines) > MOST_LINES:
+        raise UserError(f"{where}: has more than {MOST_LINES} lines")
     start = _parse(Start, first, f"{where}:1")
-    profile = path.parent.name
-    if smoke not in (None, start.smoke):
-        mixed = "a smoke record among real ones" if start.smoke else "a real record among smoke ones"
-        raise UserError(f"{where}: is {mixed}")
-    if start.profile.name != profile:
-        raise UserError(f"{where}: is a record of the profile {start.profile.name} among those of {profile}")
+    if smoke not in (None, start.smoke) or start.profile.name != path.parent.name:
+        kind = "smoke" if start.smoke else "real"
+        raise UserError(f"{where}: is a {kind} record of the profile {start.profile.name}, and does not belong here")
     results = []
     skipped = {}
     for number, line in enumerate(lines, 2):
@@ -502,7 +493,7 @@ def _read(path: Path, smoke: bool, *_written: int) -> Record | Description | Non
         contents = None
         lines = [str(error)]
     for line in lines:
-        print(f"respeed: skipped: {line}", file=sys.stderr)
+        tell(f"skipped: {line}")
     return contents
 
 
@@ -528,14 +519,14 @@ def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
         try:
             imports.append(_parse(Import, line, str(path)))
         except UserError as error:
-            print(f"respeed: skipped: {error}", file=sys.stderr)
+            tell(f"skipped: {error}")
     return tuple(imports)
 
 
 def files_of_machine(smoke: bool, machine: str, pattern: str = "**/*.json*") -> list[Path]:
     """Return a machine's files, or those that fit the pattern; those that were imported come last."""
-    own, imported = (sorted((folder(smoke) / machine).glob(pattern)) for folder in (records_folder, imported_folder))
-    return own + imported
+    homes = (records_folder(smoke) / machine, imported_folder(smoke) / machine)
+    return list(chain.from_iterable(sorted(home.glob(pattern)) for home in homes))
 
 
 def record_paths(smoke: bool, machine: str) -> list[Path]:
@@ -546,7 +537,9 @@ def record_paths(smoke: bool, machine: str) -> list[Path]:
 
 def read_records(smoke: bool, machine: str, aside: bool = False) -> list[Record]:
     """Return the usable records of one machine, in order of time; with `aside`, only those that are set aside."""
-    paths = files_of_machine(smoke, machine, f"{SET_ASIDE}/*/*.jsonl") if aside else record_paths(smoke, machine)
+    paths = record_paths(smoke, machine)
+    if aside:
+        paths = files_of_machine(smoke, machine, f"{SET_ASIDE}/*/*.jsonl")
     contents = (_read_or_skip(path, smoke) for path in paths)
     return in_order(record for record in contents if isinstance(record, Record))
 

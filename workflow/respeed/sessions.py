@@ -6,8 +6,10 @@ looks for records. Nothing is deleted.
 """
 
 import math
+import os
 
 from respeed.errors import UserError, cannot_write, nearest
+from respeed.paths import hold_folder
 from respeed.records import SET_ASIDE, Record, Records, in_order, read_records
 
 # Seconds. After such a pause, a machine may have other neighbours, clocks and temperatures.
@@ -48,16 +50,18 @@ def move_session(machine: str, smoke: bool, name: str, *, aside: bool) -> int:
     Raises UserError if the machine has no such session in use (or none set aside), or if a file cannot be moved. Files
     that were moved before such an error stay where they are, and the same call moves the others.
     """
-    sessions = {name_session(session): session for session in split_sessions(read_records(smoke, machine, not aside))}
-    if name not in sessions:
-        where = "in use" if aside else "set aside"
-        raise UserError(f"sessions: no session of {machine} that is {where} began at {name!r}{nearest(name, sessions)}")
-    for record in sessions[name]:
-        home = record.path.parents[1] / SET_ASIDE if aside else record.path.parents[2]
-        target = home / record.profile / record.path.name
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            record.path.rename(target)
-        except OSError as error:
-            raise cannot_write(target, error) from None
-    return len(sessions[name])
+    with os.fdopen(hold_folder(smoke)):
+        records = read_records(smoke, machine, not aside)
+        sessions = {name_session(session): session for session in split_sessions(records)}
+        if name not in sessions:
+            where = f"{machine} that is {'in use' if aside else 'set aside'}"
+            raise UserError(f"sessions: no session of {where} began at {name!r}{nearest(name, sessions)}")
+        for record in sessions[name]:
+            home = record.path.parents[1] / SET_ASIDE if aside else record.path.parents[2]
+            target = home / record.profile / record.path.name
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                record.path.rename(target)
+            except OSError as error:
+                raise cannot_write(target, error) from None
+        return len(sessions[name])

@@ -1,10 +1,9 @@
-"""Which results are shown: the papers, machines, profiles and notes that configuration or command line name."""
+"""Which results are shown: the papers and machines that configuration or command line name."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from respeed.inputs.config import ALL, THIS, load_config
-from respeed.inputs.machines import PROFILE_FILES, Profile
 from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
 from respeed.model import Paper
 from respeed.records import recorded_machines
@@ -41,12 +40,9 @@ def papers_shown(smoke: bool, chosen: Collection[str] | None = None, *, strict: 
     names = load_config().papers if chosen is None else tuple(chosen)
     must_be_valid = set(names) if strict else set(names) - set(paper_names())
     papers = PAPER_FILES.load_all(names, must_be_valid) or load_papers(names)
-    return {name: paper.at_tiny_sizes() for name, paper in papers.items()} if smoke else papers
-
-
-def profiles_shown(chosen: Collection[str] = ()) -> dict[str, Profile]:
-    """Return all valid profiles, with a message for any other; raise UserError if a `chosen` profile is not valid."""
-    return PROFILE_FILES.load_all(chosen=chosen)
+    if smoke:
+        return {name: paper.at_tiny_sizes() for name, paper in papers.items()}
+    return papers
 
 
 def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] = ()) -> list[str]:
@@ -63,8 +59,8 @@ def machines_shown(smoke: bool, machine: str | None = None, show: Sequence[str] 
         named has records, every machine is shown.
     """
     recorded = recorded_machines(smoke)
-    this = machine or load_config().this_machine
-    names = [this if name == THIS else name for name in show or load_config().show]
+    local = machine or load_config().this_machine
+    names = [local if name == THIS else name for name in show or load_config().show]
     if ALL in names or not any(recorded.get(name) for name in names):
-        names = [this, *sorted(recorded)]
+        names = [local, *sorted(recorded)]
     return [name for name in dict.fromkeys(names) if name in recorded]

@@ -47,11 +47,6 @@ def name_odd(text: str) -> str | None:
     return None
 
 
-def not_western(text: str) -> str:
-    """Return the letters of the text that Western fonts lack, and LaTeX tables replace, each once."""
-    return "".join(sorted({char for char in text if not char.encode("cp1252", "ignore")}))
-
-
 def printable(text: str) -> str:
     """Return the text on one line: white space becomes spaces, and characters that cannot be printed are left out."""
     if text.isascii() and text.isprintable():
@@ -98,7 +93,7 @@ def first_line(error: BaseException) -> str:
 
 def join_words(words: list[str]) -> str:
     """Return the words as a list for people: "a, b and c", or "a; b and c" if any word contains a comma."""
-    comma = "; " if any("," in word for word in words) else ", "
+    comma = "; " if "," in "".join(words) else ", "
     first = comma.join(words[:-1])
     return f"{first} and {words[-1]}" if first else "".join(words)
 

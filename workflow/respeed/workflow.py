@@ -6,22 +6,23 @@ The argument `snakemake` is Snakemake's workflow object, `workflow` in the Snake
 import argparse
 import atexit
 import contextlib
+import functools
 import logging
 import os
 import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from respeed.errors import RESUMES, UserError
+from respeed.errors import RESUMES, UserError, tell
 from respeed.inputs.config import parse_settings
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
-from respeed.paths import MACHINES, ROOT, check_room, hold_folder, results_folder
+from respeed.paths import ROOT, check_room, hold_folder, results_folder
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.text import shorten
@@ -47,10 +48,10 @@ def find_command() -> None:
     even if pip has not installed the package.
     """
     user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
-    places = os.pathsep.join([os.path.dirname(sys.executable), user])
+    places = f"{os.path.dirname(sys.executable)}{os.pathsep}{user}"
     if not shutil.which("respeed", path=places):
         raise ModuleNotFoundError(name="respeed")
-    os.environ["PATH"] = os.pathsep.join([places, os.environ.get("PATH", os.defpath)])
+    os.environ["PATH"] = f"{places}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
@@ -59,17 +60,18 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     `config` has the settings of --config; `page`, the path of the page that the HTML report shows, is added. A mistake,
     or a name whose records are of another machine, ends the program with one line and exit code 2.
     """
-    measures = may_measure(sys.argv)
+    measures = may_measure()
+    is_heard = snakemake.is_main_process and measures
     if snakemake.is_main_process and (profile := os.environ.get("SNAKEMAKE_PROFILE")):
-        print(f"respeed: SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here", file=sys.stderr)
+        tell(f"SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here")
     with giving_up():
-        run = resolve_run(given_settings(sys.argv) | config, measures=measures)
+        run = resolve_run(given_settings() | config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
         config["page"] = f"{run.results}/tables.html"
-        if snakemake.is_main_process and measures:
-            print(announce(run), file=sys.stderr)
-    if snakemake.is_main_process and measures and not run.nodes:
+        if is_heard:
+            tell(announce(run))
+    if is_heard and not run.nodes:
         _say_what_limits_nothing(run, snakemake)
         _hide_chatter()
     # Say where the report is even if nothing was to be done.
@@ -88,12 +90,9 @@ def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
         "--set-resources": settings.overwrite_resources,
         "--resources": set(settings.resources) - SNAKEMAKES_OWN,
     }
-    if named := [option for option, value in limits.items() if value]:
-        print(
-            f"respeed: {', '.join(named)}: limits no measurement, whose rows run on up to {most}; threads: in a "
-            "profile, or taskset on Linux, limits them",
-            file=sys.stderr,
-        )
+    if named := ", ".join(option for option, value in limits.items() if value):
+        advice = "threads: in a profile, or taskset on Linux, limits them"
+        tell(f"{named}: limits no measurement, whose rows run on up to {most}; {advice}")
 
 
 def _hide_chatter() -> None:
@@ -110,12 +109,12 @@ def _hide_chatter() -> None:
 def start(run: Run, snakemake: "Workflow") -> None:
     """Before the first job, check the run, and lock the folder of results until the program ends."""
     with giving_up():
-        check_executor(run, snakemake)
-        if may_measure(sys.argv):
-            check_room(results_folder(run.smoke))
         hold_folder(run.smoke)
+        if may_measure():
+            check_executor(run, snakemake)
+            check_room(results_folder(run.smoke))
     if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
-        print("respeed: what is measured stays; ./run respeed measure --again measures it anew", file=sys.stderr)
+        tell("what is measured stays; ./run respeed measure --again measures it anew")
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
@@ -127,8 +126,6 @@ def start(run: Run, snakemake: "Workflow") -> None:
 
 def check_executor(run: Run, snakemake: "Workflow") -> None:
     """Raise UserError if this run would measure a cluster's machine here, or this machine on a cluster."""
-    if not may_measure(sys.argv):
-        return
     is_remote = snakemake.executor_plugin.common_settings.non_local_exec
     if run.nodes and not is_remote:
         raise UserError(f"cluster: true measures through Slurm: add --profile {PROFILE}, or say cluster: false")
@@ -138,19 +135,16 @@ def check_executor(run: Run, snakemake: "Workflow") -> None:
 
 def succeed(run: Run) -> None:
     """When all is done, print where the report is and the results; exit with 1 if a cell failed or is left."""
-    if _is_failure(run) and may_measure(sys.argv):
+    if _is_failure(run) and may_measure():
         sys.exit(1)
 
 
 def _is_failure(run: Run) -> bool:
     """Print the last lines of a run, and return whether a cell failed or, in a run that measures, is left."""
     outcome = say_farewell(run)
-    is_left = outcome.is_left and may_measure(sys.argv)
+    is_left = outcome.is_left and may_measure()
     if is_left:
-        print(
-            "respeed: not all was measured: ./run snakemake --cores all, without a target, measures the rest",
-            file=sys.stderr,
-        )
+        tell("not all was measured: ./run snakemake --cores all, without a target, measures the rest")
     return outcome.has_failed or is_left
 
 
@@ -168,11 +162,7 @@ def fail(run: Run) -> None:
     """After a run that failed on a cluster, print which machines have work left."""
     unfinished = [machine for machine in run.nodes if not os.path.exists(run.stamps[machine])]
     if unfinished:
-        machines = ", ".join(unfinished)
-        print(
-            f"respeed: not all was measured on {machines}; nothing is lost, and {RESUMES} once jobs run",
-            file=sys.stderr,
-        )
+        tell(f"not all was measured on {', '.join(unfinished)}; nothing is lost, and {RESUMES} once jobs run")
 
 
 def place_of(snakemake: "Workflow") -> list[str]:
@@ -190,20 +180,21 @@ def templates(*patterns: str) -> list[str]:
     return sorted(map(os.path.relpath, files))
 
 
-def given_settings(command: Sequence[str]) -> dict[str, Any]:
+def given_settings() -> dict[str, Any]:
     """Return the settings of every --config of Snakemake's command line, of which Snakemake keeps the last alone."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    return parse_settings(parser.parse_known_args(command)[0].config)
+    options, _ = parser.parse_known_args()
+    return parse_settings(options.config)
 
 
-def may_measure(command: list[str]) -> bool:
+def may_measure() -> bool:
     """Return whether Snakemake's command line would measure what is missing.
 
     The targets `pdf` and `report`, and the option --report, measure nothing. The words themselves are read, because
     Snakemake knows its targets only after it has read the Snakefile.
     """
-    return not any(word in {"pdf", "report"} or word.startswith("--report") for word in command)
+    return not any(word in {"pdf", "report"} or word.startswith("--report") for word in sys.argv)
 
 
 @contextlib.contextmanager
@@ -215,7 +206,7 @@ def giving_up() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        print(f"respeed: {error}", file=sys.stderr)
+        tell(error)
         sys.exit(2)
 
 
@@ -229,36 +220,32 @@ class FailedJobs(logging.Handler):
     def __init__(self, snakemake: "Workflow") -> None:
         super().__init__()
         self._snakemake = snakemake
-        self._printed = set[str]()
+        self._tell_once = functools.cache(tell)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the lines about a job that failed."""
         facts = vars(record)
         # Only the process that submits jobs has a reason; a job here has printed its own on the screen.
         if getattr(facts.get("event"), "value", "") == "job_error" and facts.get("rule_msg"):
-            text = failure(facts["rule_msg"], facts["output"], facts["log"])
-            if text not in self._printed:
-                print(text, file=sys.stderr, flush=True)
-            self._printed.add(text)
+            self._tell_once(failure(facts["rule_msg"], facts["output"], facts["log"]))
             if REFUSED.search(facts["rule_msg"]):
                 self._snakemake.get_rule(facts["rule_name"]).restart_times = 0
 
 
-def failure(reason: str, made: list[str], logs: list[str]) -> str:
+def failure(reason: str, outputs: list[str], logs: list[str]) -> str:
     """Return the lines about a job that failed.
 
     Parameters
     ----------
     reason : str
         Snakemake's words about the failure, which quote Slurm's.
-    made : list of str
+    outputs : list of str
         The files that the job would have made, in the folder of its machine.
     logs : list of str
         The paths of the job's own log, and then of Slurm's.
     """
-    machine = Path(made[0]).parent.name if made else "a job"
-    file = (MACHINES / machine).relative_to(ROOT)
-    lines = [f"respeed: {machine}: {shorten(reason)} (slurm: in {file}.yaml)"]
+    machine = Path(outputs[0]).parent.name
+    lines = [f"{machine}: {shorten(reason)} (slurm: in workflow/machines/{machine}.yaml)"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  its log ends with: {last} ({', '.join(logs)})")

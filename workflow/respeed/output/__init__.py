@@ -6,17 +6,18 @@ from pathlib import Path
 from respeed.analysis.build import Tables, make_tables
 from respeed.analysis.columns import ANEW, load_tables
 from respeed.errors import UserError
+from respeed.inputs.machines import PROFILE_FILES
 from respeed.output.page import make_page, make_readme, make_review
 from respeed.output.published import lay_out_published
 from respeed.output.results import Results
 from respeed.output.table import to_latex, to_markdown
 from respeed.paths import results_folder, write_text
-from respeed.shown import Asked, machines_shown, papers_shown, profiles_shown
+from respeed.shown import Asked, machines_shown, papers_shown
 
 
 def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str] | None = None) -> Tables:
     """Return every tidy table of the chosen `papers` (see `papers_shown`), for the machines in `only` or for all."""
-    return make_tables(smoke, papers_shown(smoke, papers), profiles_shown(), only)
+    return make_tables(smoke, papers_shown(smoke, papers), PROFILE_FILES.load_all(chosen=()), only)
 
 
 def build_tables(choice: Asked) -> None:

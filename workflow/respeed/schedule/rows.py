@@ -148,7 +148,8 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
 
 
 def _ask_process(backend: str, device: str) -> Facts:
-    command = [sys.executable, "-P", "-m", "respeed.cli", "probe", backend, device]
+    program = "import sys; from respeed.backends import probe; probe(*sys.argv[1:])"
+    command = [sys.executable, "-P", "-c", program, backend, device]
     try:
         trial = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
     except subprocess.TimeoutExpired:

@@ -16,7 +16,7 @@ from typing import Any
 
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
-from respeed.inputs.machines import MACHINE_FILES, Profiles, notes_of
+from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profiles, notes_of
 from respeed.machine import describe_machine
 from respeed.model import Names, Papers
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
@@ -24,7 +24,7 @@ from respeed.records import files_of_machine, record_paths, recorded_machines, w
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
 from respeed.schedule.work import Work, list_work
-from respeed.shown import papers_shown, profiles_shown
+from respeed.shown import papers_shown
 
 # The Snakemake profile that sends jobs to Slurm.
 PROFILE = "profiles/slurm"
@@ -210,7 +210,7 @@ def resolve_run(overrides: Mapping[str, Any], *, measures: bool = True, only: Na
     """
     config = load_config(overrides=overrides)
     papers = papers_shown(config.preset.is_smoke, config.papers, strict=measures)
-    profiles = profiles_shown(config.profiles if measures else ())
+    profiles = PROFILE_FILES.load_all(chosen=config.profiles if measures else ())
     if not measures:
         valid = _among(papers, config.papers)
         config = replace(config, papers=valid, profiles=_among(profiles, config.profiles))
