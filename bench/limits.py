@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from paired import Step, bind_to, count_repeats, in_fresh_process, paired_ratio, seconds_each
 
-from respeed.analysis.estimates import estimate_values
+from respeed.analysis.estimates import estimate_cell
 from respeed.backends import Backend, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.blas import gemm
@@ -110,7 +110,7 @@ def over_products(what: str) -> None:
                     times[kind].append(json.loads(in_fresh_process(words, threads, subprocess.PIPE)))
             for case in times["step"][0]:
                 ratios = [one[case] / other[case] for one, other in zip(times["step"], times["products"], strict=True)]
-                found = estimate_values(ratios)
+                found = estimate_cell({0: ratios})
                 print(f"  {threads} of {os.cpu_count()} cores, {case:<22} {name:<9} {found.value:.3f} "
                       f"({found.low:.3f} to {found.high:.3f})", flush=True)  # fmt: skip
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
-from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_values
+from respeed.analysis.estimates import FEWEST_ROUNDS, estimate_cell
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind, child_environment, machine_lock
 from respeed.measure.timing import seconds_now
@@ -67,7 +67,7 @@ def paired_ratio(other: Step, ours: Step, pairs: int = PAIRS, most_seconds: floa
         ratios.append(times[other] / times[ours])
         if len(ratios) >= FEWEST_ROUNDS and seconds_now() - began > most_seconds:
             break
-    estimate = estimate_values(ratios)
+    estimate = estimate_cell({0: ratios})
     fewer = f", {len(ratios)} pairs" if len(ratios) < pairs else ""
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f}{fewer})"
 

@@ -28,7 +28,7 @@ from simulated import CLAIMS, PAPERS, PROFILES, RBM, SCENARIOS, Noise, simulate,
 from respeed.analysis.cells import estimate_rounds
 from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
 from respeed.analysis.columns import rows_of
-from respeed.analysis.estimates import RATIO_LEVEL, estimate_ratio, estimate_values, widen
+from respeed.analysis.estimates import RATIO_LEVEL, estimate_cell, estimate_ratio, half_of
 from respeed.analysis.neighbours import TOGETHER, UNRELATED, Quiet, find_quiet, slope_of
 from respeed.analysis.rounds import CELL, read_rounds, step_times
 from respeed.analysis.speedups import Samples
@@ -124,7 +124,8 @@ def busy() -> None:
             texts = []
             for load in LOADS[1:]:
                 ratio, _ = estimate_ratio(*(samples[other].by_session(quiet) for other in (load, 0.0)))
-                ratio = widen(ratio, samples[load].doubt(quiet).over(samples[0.0].doubt(quiet)), RATIO_LEVEL)
+                error = samples[load].doubt(quiet).over(samples[0.0].doubt(quiet))
+                ratio = ratio.widened(half_of(error, RATIO_LEVEL))
                 of_cell = rounds[load][rounds[load]["case"] == quiet.case]
                 measured = of_cell["step_seconds_measured"].mean() / quiet.step_seconds_measured
                 texts.append(f"{load:.0%}: {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}), "
@@ -180,7 +181,7 @@ def whole() -> None:
     long = _measure("torch-1", replace(REAL, measure_seconds=lasts))
     records += [_measure("torch-1") for _ in range(4)]
     seconds = read_rounds(records, PAPERS)["step_seconds"].dropna()
-    extrapolated = estimate_values(list(seconds)).value
+    extrapolated = estimate_cell({0: list(seconds)}).value
     blocks = long.results[0].blocks
     ran = sum(block.seconds for block in blocks) / sum(block.steps for block in blocks)
     print(f"whole over extrapolated: {ran / extrapolated:.4f} ({len(seconds)} clean rounds)")

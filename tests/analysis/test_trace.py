@@ -30,7 +30,7 @@ def write(*seconds: float, **facts: Any) -> None:
 
 
 def trace(capsys: Capture, *arguments: str) -> dict[str, Any]:
-    assert main(["trace", *arguments, "--json"]) == 0
+    assert main(["trace", *arguments, "--machine", "box", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["traces"]
     return found
 

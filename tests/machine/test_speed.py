@@ -245,7 +245,7 @@ def test_a_slow_product_blames_no_kernel_that_suits_the_cpu(
 ) -> None:
     examined(name, tmp_path, monkeypatch, gflops=[10, 20], kernel=kernel)
     advice = found(capsys)["product, 2 cores"]["advice"]
-    assert advice.startswith("slow for this machine: another line of this column?")
+    assert advice.startswith("slow for this machine: what the lines above name?")
 
 
 DDR4 = "Memory Device\n\tSize: 16 GB\n\tData Width: 64 bits\n\tSpeed: 3200 MT/s\n\tConfigured Memory Speed: {} MT/s\n"

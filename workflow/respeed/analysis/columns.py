@@ -37,14 +37,14 @@ def rows_of(frame: pd.DataFrame, row_type: type[AnyRow]) -> Iterator[AnyRow]:
     return itertools.starmap(row_type, values.to_numpy())
 
 
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame without its index.
+def write_csv(frame: pd.DataFrame, path: Path, *, mark: str = "") -> None:
+    """Write a frame without its index, after a byte order `mark` if one is given.
 
     Floats have at most nine digits, a missing number is an empty field, and no text or heading looks like a formula to
     a spreadsheet.
     """
     guarded = frame.map(_guarded).rename(columns=_guarded)
-    write_text(path, guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
+    write_text(path, mark + guarded.to_csv(index=False, lineterminator="\n", float_format=_rounded))
 
 
 def load_tables(folder: Path) -> dict[str, pd.DataFrame]:

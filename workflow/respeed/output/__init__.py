@@ -10,7 +10,7 @@ from respeed.inputs.machines import PROFILE_FILES
 from respeed.output.page import make_page, make_readme, make_review
 from respeed.output.published import lay_out_published
 from respeed.output.results import Results
-from respeed.output.table import to_latex, to_markdown
+from respeed.output.table import to_csv, to_latex, to_markdown
 from respeed.paths import results_folder, write_text
 from respeed.shown import Asked, machines_shown, papers_shown
 
@@ -21,7 +21,7 @@ def read_tables(smoke: bool, only: Collection[str] = (), papers: Collection[str]
 
 
 def build_tables(choice: Asked) -> None:
-    """Write results/tables: the tidy tables, and each published table as .md and .tex.
+    """Write results/tables: the tidy tables, and each published table as .csv, .md and .tex.
 
     Also write results/README.md and results/tables.html, for browsers. All are made from the tidy tables as written.
     """
@@ -33,6 +33,7 @@ def build_tables(choice: Asked) -> None:
         for experiment in paper.experiments.values():
             path = folder / "tables" / paper.name / f"{experiment.name}.md"
             table = lay_out_published(results, paper, experiment)
+            to_csv(table, path.with_suffix(".csv"))
             write_text(path, to_markdown(table, results.stamp))
             write_text(path.with_suffix(".tex"), to_latex(table, results.stamp))
     write_text(folder / "README.md", make_readme(results))

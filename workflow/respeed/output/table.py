@@ -1,4 +1,4 @@
-"""A table for people, and its formats: data for Typst, and Markdown, LaTeX and HTML by a template each.
+"""A table for people, and its formats: data for Typst, CSV, and Markdown, LaTeX and HTML by a template each.
 
 All texts of a table are escaped for the format, since labels come from other people's files.
 """
@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.filters import do_mark_safe
 
+from respeed.analysis.columns import write_csv
 from respeed.analysis.tables import group_by
 from respeed.text import Value, printable
 
@@ -134,6 +136,18 @@ class Table:
 def capitalized(text: str) -> str:
     """Return the text with a capital letter at its beginning, and the others as they are."""
     return text[:1].upper() + text[1:]
+
+
+def to_csv(table: Table, path: Path) -> None:
+    """Write the table as CSV for a spreadsheet, which needs the byte order mark to read ± and µ.
+
+    A field is a number with its interval; if there is no number, it is the reason.
+    """
+    rows = []
+    for line in table.lines:
+        fields = [value.reason or f"{value.text} {value.interval}".strip() for value in table.fields(line)]
+        rows.append([line.group, line.label, *fields])
+    write_csv(pd.DataFrame(rows, columns=["group", "label", *table.columns.values()]), path, mark="\ufeff")
 
 
 def to_markdown(table: Table, stamp: str = "") -> str:
