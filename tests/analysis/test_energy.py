@@ -31,9 +31,10 @@ BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0)
         ([{"package-0": 0.0}], {}, None, "the counters stood still"),
     ],
 )  # fmt: skip
-def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
+def test_a_round_has_energy_or_the_reason(
     joules: list[dict[str, float]], weights: dict[str, float], why_not: str | None, found: Any
 ) -> None:
+    """A round has the energy of its blocks or the reason why it has none."""
     energy = step_energy([replace(BLOCK, joules=one) for one in joules], weights, why_not)
     if isinstance(found, str):
         assert energy == Joules(energy_reason=found)
@@ -41,7 +42,7 @@ def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
         assert energy[:3] == (*map(pytest.approx, found[:2]), found[2])
 
 
-def test_beside_slow_probes_the_joules_are_those_of_neighbours_too() -> None:
+def test_slow_probes_leave_a_round_without_energy() -> None:
     """Of two blocks the quiet one counts, and of one that is not quiet, none."""
     quiet, slow = replace(BLOCK, joules={"package-0": 30.0}), replace(BLOCK, joules={"package-0": 90.0})
     slow = replace(slow, probe_seconds=(0.006, 0.006))
@@ -55,7 +56,8 @@ def used(watts: Mapping[str, float], seconds: float = 0.1, **facts: Any) -> Reco
     return make_record([seconds] * 2, joules=joules, energy={"reason": None}, **facts)
 
 
-def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_blocks_alone() -> None:
+def test_a_cells_energy_is_of_clean_blocks() -> None:
+    """The energy of a cell is that of all steps of its work and of clean blocks alone."""
     discarded = {"run_delay_seconds": 9.0, "joules": {"package-0": 1e9}}
     records = [used({"package-0": 50.0}, number=number, blocks=[{}, discarded]) for number in range(1, 8)]
     assert rounds_of(*records)["discarded"].sum() == 7
@@ -64,7 +66,8 @@ def test_the_energy_of_a_cell_is_that_of_all_steps_of_its_work_and_of_clean_bloc
     assert cell.joules_low <= cell.joules <= cell.joules_high
 
 
-def test_rounds_that_counted_other_domains_than_the_last_are_not_mixed() -> None:
+def test_rounds_of_other_domains_are_not_mixed() -> None:
+    """Rounds that counted other domains than the last are not mixed."""
     both = {"GPU": 9.0, "package-0": 1.0}
     records = [used(watts, number=number) for number, watts in enumerate(({"GPU": 9.0}, both), start=1)]
     cell = one(cells_of(records), "torch-1")

@@ -22,15 +22,13 @@ from tests.derived import ALL, GPU, NO_GPU, PAPER, PAPERS, PROFILES, STEPS, case
     # At 10,000 GFLOP/s and 10 GB/s.
     [(1e11, 1e7, 0.01), (1e11, None, 0.01), (1e9, 1e9, 0.1), (None, 1e9, None)],
 )
-def test_a_cell_is_expected_to_take_the_longer_of_its_arithmetic_and_its_bytes(
-    flops: float | None, moved: float | None, step: float | None
-) -> None:
+def test_a_cells_bound_is_arithmetic_or_bytes(flops: float | None, moved: float | None, step: float | None) -> None:
     """Of products that nobody counts, the bytes alone say nothing."""
     cell = one(cells_of(noisy(0.2, flops=flops, traffic_bytes=moved)), "torch-1")
     assert cell.expected_seconds == (step and pytest.approx(STEPS * step))
 
 
-def test_a_cell_that_is_not_measured_yet_is_expected_by_its_own_counts_and_its_rows_rates() -> None:
+def test_an_unmeasured_cell_is_expected_by_its_row() -> None:
     """The row has shown 10 TFLOP/s and 10 GB/s with another case; a row without a record has shown nothing."""
     key = case_key("rbm", case_of("rbm", "1024x4096").parameters)
     asked: list[Case] = []
@@ -73,9 +71,8 @@ SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
          "no record tells why"),
     ],
 )  # fmt: skip
-def test_a_cell_is_named_below_its_bound_or_above_three_of_it_with_the_likeliest_reason(
-    records: list[Record], profile: str, why: str
-) -> None:
+def test_a_time_off_its_bound_names_a_reason(records: list[Record], profile: str, why: str) -> None:
+    """A cell is named below its bound or above three of it with the likeliest reason."""
     found = one(cells_of(records), profile).unexpected
     assert found.startswith(why)
     assert bool(found) == bool(why)
@@ -90,7 +87,7 @@ def test_a_convolution_may_do_less_than_is_counted() -> None:
     assert cell.unexpected == ""
 
 
-def test_the_bound_of_a_published_number_is_what_a_person_works_out() -> None:
+def test_a_published_numbers_bound_is_worked_by_hand() -> None:
     """Ten products' halves of 4096 by 11008 for a million examples, at the 622 GFLOP/s of a GTX 280."""
     sheet, case = load_datasheets("gpu")["GTX 280"], case_of("rbm", "4096x11008")
     counts = {case_key("rbm", case.parameters): (10 * 192 * 4096 * 11008.0, 1e9)}
@@ -105,7 +102,7 @@ def test_the_bound_of_a_published_number_is_what_a_person_works_out() -> None:
     assert {name: 4 if name == "tf32" else int(name[-2:]) // 8 for name in PRECISIONS} == BYTES
 
 
-def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:
+def test_claims_are_predicted_for_gpu_over_cpu() -> None:
     """By products alone: 67,000 GFLOP/s over 50.6; by bytes alone, which all cores share, 3,350 GB/s over 10.7."""
     gpu, cpu = (load_datasheets()[name] for name in ("H100 SXM", "Core 2 Duo E8500"))
     assert rates_of(cpu)["single-cpu"][0]["fp32"] == cpu.gflops["fp32"] / 2
@@ -121,7 +118,8 @@ def test_claims_are_predicted_for_a_gpu_over_a_cpu() -> None:
         assert found[PAPER.claims["sparse-coding-speedup"].says]["cases"] == 0
 
 
-def test_a_remark_says_when_a_gpu_is_faster_in_fp64_than_in_fp32() -> None:
+def test_a_gpu_faster_in_fp64_is_remarked() -> None:
+    """A remark says when a GPU is faster in fp64 than in fp32."""
     gpu = one(cells_of(seven(0.1, **GPU)), "gpu")
     for seconds, remark in ((0.5 * gpu.seconds, TENSOR_CORES), (2.0 * gpu.seconds, "")):
         assert say_tensor_cores([gpu, replace(gpu, precision="fp64", seconds=seconds)]) == remark

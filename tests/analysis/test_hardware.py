@@ -17,7 +17,8 @@ def facts_of(*records: Record) -> dict[str, str]:
     return {row.fact: row.value for row in describe_machine("box", records, rounds_of(*records), None)}
 
 
-def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:
+def test_hardware_shows_all_versions_in_their_order() -> None:
+    """All that rounds were made with is shown in the order of time."""
     records = []
     for day, driver, governor in ((1, "550", None), (2, "550", "performance"), (3, "570", "performance")):
         hardware = {"accelerator_driver": driver, "frequency_governor": governor, "memory_bytes": 2**34 + day}
@@ -57,8 +58,7 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
          f"{LABEL} ran at 1,500 of 1,980 MHz (lowest 1,000), at most 70 W: power cap after 3 of 3 blocks"),
     ],
 )  # fmt: skip
-def test_what_a_device_told_is_a_line_of_each_that_differs_and_none_where_it_told_nothing(
-    fact: str, told: list[dict[str, Any]], text: str
-) -> None:
+def test_each_differing_device_has_its_own_line(fact: str, told: list[dict[str, Any]], text: str) -> None:
+    """What a device told is a line of each that differs and none where it told nothing."""
     assert fact not in facts_of(make_record())
     assert facts_of(*(make_record(number=number, **one) for number, one in enumerate(told, start=1)))[fact] == text

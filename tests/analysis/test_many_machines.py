@@ -35,9 +35,8 @@ def test_what_is_built_is_about_this_machine_alone(tables: Path) -> None:
         assert ("box-01" in text, "box-02" in text) == (True, False), name
 
 
-def test_a_machine_has_its_price_and_one_that_was_only_described_is_among_the_hardware(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_described_and_priced_machines_are_among_the_hardware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine has its price and one that was only described is among the hardware."""
     monkeypatch.chdir(tmp_path)
     write_machines(1)
     write_description("planned", False, description(cpu="Another CPU"))

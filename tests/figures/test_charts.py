@@ -27,8 +27,9 @@ def chosen(experiment: str, name: str = "raina2009") -> Chart:
     return chart_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
 
 
+@pytest.mark.known
 @pytest.mark.parametrize("name", ["rbm desk", "sparse-coding server"])
-def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
+def test_figures_of_known_tables_are_unchanged(name: str) -> None:
     shown, (experiment, machine) = known_results("desk", "server"), name.split()
     paper = next(paper for paper in shown.papers.values() if experiment in paper.experiments)
     colors = color_packages(shown.rows(Cell))
@@ -36,7 +37,9 @@ def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
     assert_drawn(draw_chart(chart, ""), name.replace(" ", "-"))
 
 
-def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_number() -> None:
+@pytest.mark.known
+def test_the_forest_has_every_case_and_machine() -> None:
+    """The forest has each case of a claim on every machine with the paper's number."""
     shown = known_results("desk", "server")
     paper = next(iter(shown.papers.values()))
     figure = draw_forest(shown, paper, answered_claims(shown, paper))
@@ -44,7 +47,8 @@ def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_nu
     assert_legible(figure)
 
 
-def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
+@pytest.mark.known
+def test_without_a_cpu_the_papers_row_is_base() -> None:
     cases = load_paper("tensorflow-benchmarks").experiments["vgg16"].cases
     for seconds, case in zip((0.1, 0.11), cases, strict=False):
         for number, noise in enumerate(NOISE, start=1):
@@ -52,7 +56,8 @@ def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
     assert_drawn(draw_chart(chosen("vgg16", "tensorflow-benchmarks"), "a smoke run"), "over-their-gpu")
 
 
-def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -> None:
+def test_cases_stand_in_the_order_of_work() -> None:
+    """Cases stand by their work the total last and lines join sizes alone."""
     for name, total, flops, order, is_ordered in (
         ("rbm", None, [4.0, 1.0, 2.0, 8.0], [1, 2, 0, 3], True),
         ("rbm", None, [4.0, 1.0, 4.5, 8.0], [1, 0, 2, 3], False),
@@ -66,7 +71,9 @@ def test_cases_stand_by_their_work_the_total_last_and_lines_join_sizes_alone() -
         assert order_cases(experiment, work) == ([*(names[place] for place in order), TOTAL], is_ordered), flops
 
 
-def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour() -> None:
+@pytest.mark.known
+def test_no_two_rows_look_alike() -> None:
+    """No two rows look alike one core is small and a package has its colour."""
     write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
     chart = chosen("nets", "bergstra2010")
     assert_drawn(draw_chart(chart, ""), "nets")
@@ -75,11 +82,13 @@ def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour()
     assert looks["PyTorch, GPU"]["color"] == COLORS[2]
 
 
-def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
+@pytest.mark.known
+def test_of_many_published_rows_each_years_fastest_stays() -> None:
+    """Of very many published rows the fastest of each year are drawn."""
     write_machine(DOUBLE, paper="check-blas", rounds=2)
     assert_drawn(draw_chart(chosen("threads", "check-blas"), ""), "fastest-of-each-year")
 
 
-def test_a_chart_of_sizes_that_nobody_printed_says_so() -> None:
+def test_a_chart_of_unprinted_sizes_says_so() -> None:
     figure = draw_chart(Chart("Sparse coding on box", "", "case", "times", [], {}, []), "")
     assert "nothing to compare at these sizes" in [text.get_text() for text in figure.axes[0].texts]

@@ -20,7 +20,8 @@ ACTIVATIONS = {"sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh}
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_as_exact_as_their_type_everywhere_and_let_nan_through(name: str, dtype: Any) -> None:
+def test_activations_are_exact_and_pass_nan(name: str, dtype: Any) -> None:
+    """Activations are as exact as their type everywhere and let NaN through."""
     some, ends = 10 * np.random.default_rng(1).standard_normal(100_000), [-np.inf, -1e30, 1e30, np.inf]
     z = np.concatenate([some, np.linspace(-1000, 1000, 10_001), ends]).astype(dtype)
     out = np.append(z, dtype(np.nan))[None]
@@ -54,7 +55,7 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.0), (1, 0.5), (5, 0.0), (5, 0.5)])
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
-def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) -> None:
+def test_compiled_products_equal_numpys(dtype: type, m: int, transposed: str, beta: float) -> None:
     random = np.random.default_rng(m)
     a, b, out = (random.standard_normal(shape).astype(dtype) for shape in ((m, 7), (7, 3), (m, 3)))
     a, b = (x.T.copy().T if name in transposed else x for name, x in (("a", a), ("b", b)))
@@ -67,7 +68,8 @@ def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) 
 @pytest.mark.parametrize(
     "wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2], np.zeros((3, 5), np.float32)]
 )
-def test_what_does_not_fit_or_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
+def test_misfits_and_copies_are_refused(wrong: np.ndarray) -> None:
+    """What does not fit or would have to be copied is refused."""
     right = np.zeros((4, 4), np.float32)
     for a, b, out in ((wrong, right, right), (right, wrong, right), (right, right, wrong), (right, right, right.T)):
         with pytest.raises((TypeError, ValueError)):

@@ -98,10 +98,11 @@ def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
         ("bf16", 2, 3e8, (1024, 2048), 64),  # a larger one would take too much of what is free
     ],
 )  # fmt: skip
-def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisation_takes(
+def test_a_devices_ceilings_are_those_under_load(
     precision: str, width: int, free: float | None, sides: tuple[int, ...], mebibytes: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
+    """The ceilings of a device are those under load whatever a synchronisation takes."""
     gpu, bandwidth, built = GPU("boosting", 2.0), 3e12, list[Any]()
     peak = 2e11 if precision == "fp64" else 6e13
     monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
@@ -131,9 +132,10 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
         ("shared", 2.0, {"slow reference probe"}),
     ],
 )  # fmt: skip
-def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passing_heat_and_neighbours_are(
+def test_lasting_heat_spoils_no_block(
     kind: str, slower: float, causes: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A load of its own and lasting heat are held against no block and passing heat and neighbours are."""
     records = records_of(GPU(kind, slower), monkeypatch)
     rounds = read_rounds(records, PAPERS)
     lost = rounds["round"].isin(DISTURBED if causes else ())

@@ -22,9 +22,10 @@ def context_of(machine: str | None = None, show: Sequence[str] = ()) -> dict[str
     return make_context(load_results(Asked(**shown)))
 
 
-def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is(
+def test_prices_make_a_table_of_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With prices there is a table of costs and a fact says whose price it is."""
     write_machines(2)
     write_machines(1, first=2, started="2026-02-03T00:00:00+00:00")
     prices = {"box-00": 4.0, "box-01": 1.0}
@@ -37,7 +38,8 @@ def test_with_prices_there_is_a_table_of_costs_and_a_fact_says_whose_price_it_is
     assert "4 USD an hour (a bill, 2026-11-01)" in json.dumps(context["facts"])
 
 
-def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() -> None:
+def test_a_report_shows_the_named_machines() -> None:
+    """The report of twelve machines shows this one or those that are named."""
     write_machines(12, cases=["576x1024", "1024x4096"])
     context = context_of("box-07")
     assert context["machines"] == []
@@ -49,7 +51,8 @@ def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() 
     assert [line["values"][name]["text"] for name in machines["columns"]] == ["0.500x", "fastest"]
 
 
-def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:
+def test_one_case_has_no_figure() -> None:
+    """A machine with one case has no figure and names made of the hardware are short but for the last page."""
     for name in ("amd-epyc-2c-c896", "intel-xeon-16c-h200-f9ab", "intel-xeon-16c-h200-0000"):
         write_lines(*make_lines([0.1] * 2), machine=name)
     context = context_of("amd-epyc-2c-c896")
