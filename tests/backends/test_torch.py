@@ -7,15 +7,16 @@ import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock, call
 
 import numpy as np
 import pytest
 import torch
+from torch.torch_version import TorchVersion
 
-from respeed.backends import make_backend, try_device
+from respeed.backends import _cuda, make_backend, try_device
 from respeed.backends import torch as backend
-from respeed.backends._cuda import no_garbage
+from respeed.backends._cuda import Graphs, no_garbage
 from respeed.errors import NotMeasurable
 
 
@@ -170,6 +171,17 @@ def test_garbage_is_collected_only_before_a_capture() -> None:
         assert alive() is None
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("2.13.1", True), ("2.14.0", False)])
+def test_an_older_torch_is_told_of_draws(version: str, is_told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 2.14 a graph does not find the generator of its step by itself, and would draw the same numbers again."""
+    monkeypatch.setattr(torch, "cuda", MagicMock())
+    monkeypatch.setattr(torch, "__version__", TorchVersion(version))
+    monkeypatch.setattr(_cuda, "warm_up_products", Mock())
+    Graphs(torch.device("cpu"), torch.float32, random := torch.Generator())
+    told = torch.cuda.CUDAGraph().register_generator_state.mock_calls  # type: ignore[attr-defined]
+    assert told == ([call(random)] if is_told else [])
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ METHODS = "".join(f"    def {name}(self): ...\n" for name in registry.METHODS)
 WHOLE = f"""
 raise SystemExit
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Base(Workload):
     size: int
     rate: float = 1.0
-    precisions: ClassVar[tuple[str, ...]] = ("fp64",)
+    precisions = ("fp64",)
 
     def torch(self, a, row): ...
 {METHODS}
@@ -76,7 +76,7 @@ def test_a_workload_is_read_with_its_bases(tmp_path: Path) -> None:
     assert (facts.precisions, facts.products, facts.allocates) == (("fp64",), False, False)
     assert [facts.has_step_for(name) for name in ("torch", "jax", "numpy")] == [True, True, False]
     path = tmp_path / "other.py"
-    path.write_text(WHOLE + '    frameworks: ClassVar = ("jax",)\n')
+    path.write_text(WHOLE + '    frameworks = ("jax",)\n')
     assert [read_workload(path, "Mine").has_step_for(name) for name in ("torch", "jax")] == [False, True]
     (tmp_path / "mine_too.py").write_text(BACKEND)
     backend = read_backend(tmp_path / "mine_too.py")
