@@ -95,7 +95,7 @@ def look_for(mistake: Mistake, copy: Path, cover: Cover) -> str:
     finally:
         path.write_bytes(right)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return failed[1] if failed else "an import" if done.returncode else ""
 
 

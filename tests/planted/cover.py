@@ -21,6 +21,8 @@ from tests.planted.mistakes import PACKAGE, Spot, definitions, parse
 
 # A mistake is looked for so long.
 LIMIT_SECONDS = 60.0
+# Of these tests/golden shows what a report says, which a process of its own makes.
+IN_A_REPORT = {"analysis", "output", "report"}
 # Only a GPU runs these: tests/pretended_gpu has its own mistakes.
 ON_A_GPU = {"backends/_cuda.py", "backends/_replica.py", "kernels/fused.py"}
 
@@ -77,8 +79,10 @@ class Cover:
         """Name the tests of a spot that together take no longer than is looked for, the most telling first."""
         file = str(path.relative_to(PACKAGE))
         running = {test.name: test for line in self._lines_of(file, spot) for test in self.of_line.get(line, ())}
-        beside = {test.name: test for test in self.tests if self._is_home(test, file)}
-        order = [*sorted(running.values(), key=lambda test: test.cost), *beside.values()]
+        beside = [test for test in self.tests if self._is_home(test, file)]
+        if file.partition("/")[0] in IN_A_REPORT:
+            beside[:0] = [test for test in self.tests if test.folder == "golden"]
+        order = [*sorted(running.values(), key=lambda test: test.cost), *beside]
         chosen, seconds = list[str](), 0.0
         for test in {test.name: test for test in order}.values():
             if not chosen or seconds + test.seconds <= LIMIT_SECONDS:

@@ -72,7 +72,11 @@ def code_below(way: tuple[ast.AST, ...]) -> Iterator[Spot]:
         parent, (node, *_) = spot.way[-1], spot.nodes
         is_text = isinstance(parent, ast.Expr) and isinstance(node, ast.Constant)
         is_text |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not (fields & TYPES or is_text or isinstance(node, PASSED_OVER)):
+        # Only a mistake elsewhere makes lengths differ, and only a checker of types imports more.
+        is_idle = isinstance(node, ast.keyword) and node.arg == "strict"
+        is_idle |= isinstance(parent, ast.keyword) and parent.arg == "strict"
+        is_idle |= isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"
+        if not (fields & TYPES or is_text or is_idle or isinstance(node, PASSED_OVER)):
             yield spot
 
 
@@ -112,7 +116,8 @@ def variants(spot: Spot) -> Iterator[list[ast.AST]]:
             yield from ([ast.Constant(other)] for other in _other_constants(value))
         case ast.Call(func=func, args=arguments, keywords=keywords):
             yield from ([_with(node, args=rest)] for rest in _without_one(arguments) if len(arguments) > 1)
-            yield from ([_with(node, keywords=rest)] for rest in _without_one(keywords))
+            shorter = _without_one([one for one in keywords if one.arg != "strict"])
+            yield from ([_with(node, keywords=rest)] for rest in shorter)
             if len(arguments) > 1:
                 yield [_with(node, args=[arguments[1], arguments[0], *arguments[2:]])]
             called = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planted.mistakes import find, nodes_for, read_mistakes, text_of
+from tests.planted.mistakes import PACKAGE, find, nodes_for, read_mistakes, text_of
 
 
 @pytest.mark.parametrize("name", ["mistakes.txt", "equivalent.txt", "on_a_gpu.txt"])
@@ -16,3 +16,12 @@ def test_every_planted_mistake_fits_the_code(name: str) -> None:
         except LookupError as reason:
             stale.append(str(reason))
     assert not stale, "\n".join([f"change or drop these lines of tests/planted/{name}:", *stale])
+
+
+def test_a_moved_or_renamed_function_is_found() -> None:
+    """What moved is found in its new file; of what has another name, one line says which name is near."""
+    mistake = next(mistake for mistake in read_mistakes("mistakes.txt") if mistake.function == "estimate_ratio")
+    path, _ = find(mistake._replace(file="before.py"))
+    assert path == PACKAGE / mistake.file
+    with pytest.raises(LookupError, match=rf"^{mistake.file} has no estimated_ratio now: is it estimate_ratio\?$"):
+        find(mistake._replace(function="estimated_ratio"))
