@@ -1,5 +1,6 @@
 """What each machine is, and all that its rounds were made with."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,3 +63,10 @@ def test_each_differing_device_has_its_own_line(fact: str, told: list[dict[str, 
     """What a device told is a line of each that differs and none where it told nothing."""
     assert fact not in facts_of(make_record())
     assert facts_of(*(make_record(number=number, **one) for number, one in enumerate(told, start=1)))[fact] == text
+
+
+def test_a_device_without_facts_has_torchs_name() -> None:
+    start = make_record(multiprocessors=40).start
+    backend = start.backend.model_copy(update={"accelerator": "A card"})
+    record = replace(make_record(), start=start.model_copy(update={"backend": backend}))
+    assert facts_of(record)["devices"] == "A card: 40 multiprocessors"

@@ -104,7 +104,8 @@ def test_a_devices_ceilings_are_those_under_load(
 ) -> None:  # fmt: skip
     """The ceilings of a device are those under load whatever a synchronisation takes."""
     gpu, bandwidth, built = GPU("boosting", 2.0), 3e12, list[Any]()
-    peak = 2e11 if precision == "fp64" else 6e13
+    # In bf16 a product of 4096 takes 3.4 ms, which is too short.
+    peak = 2e11 if precision == "fp64" else 4e13
     monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
 
     def build(workload: Any, seed: int) -> SimpleNamespace:

@@ -144,7 +144,9 @@ def test_a_refused_line_leaves_the_record(is_there: bool) -> None:
     assert path.exists() == is_there
 
 
-@pytest.mark.parametrize("spoilt", [b"\xff{", b"{}"])
+@pytest.mark.parametrize(
+    "spoilt", [b"\xff{", b"{}", json.dumps(description(not_measurable={"tpu": " "})).encode()], ids=range(3)
+)
 def test_a_damaged_description_is_written_anew(spoilt: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     """A description that is damaged is said once and written anew."""
     path = Path("results/records/box/machine.json")
