@@ -74,6 +74,8 @@ def test_threads_are_counted_or_as_was_asked(tmp_path: Path, monkeypatch: pytest
     pool_size = importlib.import_module("respeed.backends.jax").pool_size
     monkeypatch.setenv("PJRT_NPROC", "3")
     assert pool_size(tmp_path / "none") == 3
+    monkeypatch.delenv("PJRT_NPROC")
+    assert pool_size(tmp_path / "none") == 0
     for number, name in enumerate(("python", "tf_XLAEigen", "tf_XLAEigen", "llvm-worker-0")):
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "comm").write_text(f"{name}\n")

@@ -25,6 +25,12 @@ def test_a_foreign_environment_reaches_measurements_as_devices_only() -> None:
     assert lines == [f"{name} {fate(name, one)}, {fate(name, two)}" for name in names]
 
 
+def test_a_record_lists_variables_by_name() -> None:
+    """Their order would otherwise be another in every process."""
+    assert len(recorded := [*telling_environment(child_environment(1, {}))]) > 5
+    assert recorded == sorted(recorded)
+
+
 def test_a_record_names_libraries_without_folders() -> None:
     """Of files with their folders a record tells the names and the wheel of a library."""
     preloaded = {"LD_PRELOAD": "/home/a=b/libx.so:~a/liby.so:libm.so.6", "DYLD_INSERT_LIBRARIES": "a/libx.dylib"}

@@ -5,6 +5,7 @@ What it showed is kept. The tests of a file run anew if the file changed, or a f
 
 import ast
 import hashlib
+import itertools
 import json
 import re
 import subprocess
@@ -78,11 +79,15 @@ class Cover:
     def choose(self, path: Path, spot: Spot) -> list[str]:
         """Name the tests of a spot that together take no longer than is looked for, the most telling first."""
         file = str(path.relative_to(PACKAGE))
-        running = {test.name: test for line in self._lines_of(file, spot) for test in self.of_line.get(line, ())}
+        running, ranks = dict[str, Test](), dict[str, int]()
+        for rank, lines in enumerate(self._lines_of(file, spot)):
+            for test in itertools.chain.from_iterable(self.of_line.get(line, ()) for line in lines):
+                running[test.name] = test
+                ranks.setdefault(test.name, rank)
         beside = [test for test in self.tests if self._is_home(test, file)]
         if file.partition("/")[0] in IN_A_REPORT:
             beside[:0] = [test for test in self.tests if test.folder == "golden"]
-        order = [*sorted(running.values(), key=lambda test: test.cost), *beside]
+        order = [*sorted(running.values(), key=lambda test: (ranks[test.name], test.cost)), *beside]
         chosen, seconds = list[str](), 0.0
         for test in {test.name: test for test in order}.values():
             if not chosen or seconds + test.seconds <= LIMIT_SECONDS:
@@ -90,8 +95,12 @@ class Cover:
                 seconds += test.seconds
         return chosen
 
-    def _lines_of(self, file: str, spot: Spot) -> Iterator[tuple[str, int]]:
-        """Yield the lines by which a spot runs; of what runs when a file is imported, those that name it."""
+    def _lines_of(self, file: str, spot: Spot) -> Iterator[list[tuple[str, int]]]:
+        """Yield the lines by which a spot runs.
+
+        Of what runs when a file is imported, those are the lines of its class, then those that name it in its file, and
+        then elsewhere.
+        """
         node, way = spot.nodes[0], spot.way
         inner = [above for above, below in zip(way, (*way[1:], node), strict=True) if _is_in_body(above, below)]
         if inner:
@@ -101,19 +110,20 @@ class Cover:
                 last = outer.body[0].lineno - 1 if isinstance(getattr(outer, "body", None), list) else outer.end_lineno
                 lines = [(file, number) for number in range(outer.lineno, max(last, outer.lineno) + 1)]
                 if outer is inner[-1] or any(line in self.of_line for line in lines):
-                    yield from lines
+                    yield lines
                     return
             return
-        function = next((above for above in (*way, node) if isinstance(above, ast.FunctionDef)), None)
-        if function:
-            yield from ((file, number) for number in range(function.lineno, (function.end_lineno or 0) + 1))
-            return
+        outer = next(
+            (above for above in (node, *reversed(way)) if isinstance(above, ast.FunctionDef | ast.ClassDef)), None
+        )
+        if outer:
+            yield [(file, number) for number in range(outer.lineno, (outer.end_lineno or 0) + 1)]
         around = {id(above) for above in (*way, node)}
         names = [name for name, below in definitions((parse(PACKAGE / file),)) if id(below[-1]) in around]
         if names:
             word = re.compile(rf"\b{names[-1].rpartition('.')[2]}\b")
-            for other, texts in self.texts.items():
-                yield from ((other, number) for number, text in enumerate(texts, 1) if word.search(text))
+            for other in sorted(self.texts, key=lambda name: name != file):
+                yield [(other, number) for number, text in enumerate(self.texts[other], 1) if word.search(text)]
 
     def _is_home(self, test: Test, file: str) -> bool:
         """Return whether a test is one of a file: of the folder of its name, or of the folder that runs most of it."""

@@ -42,6 +42,8 @@ OTHER_NAMES = {
 KEY = re.compile(r"[A-Za-z_][\w-]*")
 # What is no code that does anything, or of which a mistake is only a matter of words.
 PASSED_OVER = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
+# Keyword arguments that change nothing: lengths that differ are a mistake elsewhere, and slots save memory.
+IDLE = {"strict", "slots"}
 TYPES = {"annotation", "returns", "type_comment", "type_params", "bases"}
 SIMPLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.Assert)
 
@@ -72,9 +74,8 @@ def code_below(way: tuple[ast.AST, ...]) -> Iterator[Spot]:
         parent, (node, *_) = spot.way[-1], spot.nodes
         is_text = isinstance(parent, ast.Expr) and isinstance(node, ast.Constant)
         is_text |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        # Only a mistake elsewhere makes lengths differ, and only a checker of types imports more.
-        is_idle = isinstance(node, ast.keyword) and node.arg == "strict"
-        is_idle |= isinstance(parent, ast.keyword) and parent.arg == "strict"
+        # Only a checker of types imports what is for it alone.
+        is_idle = any(isinstance(one, ast.keyword) and one.arg in IDLE for one in (node, parent))
         is_idle |= isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"
         if not (fields & TYPES or is_text or is_idle or isinstance(node, PASSED_OVER)):
             yield spot
@@ -116,8 +117,9 @@ def variants(spot: Spot) -> Iterator[list[ast.AST]]:
             yield from ([ast.Constant(other)] for other in _other_constants(value))
         case ast.Call(func=func, args=arguments, keywords=keywords):
             yield from ([_with(node, args=rest)] for rest in _without_one(arguments) if len(arguments) > 1)
-            shorter = _without_one([one for one in keywords if one.arg != "strict"])
-            yield from ([_with(node, keywords=rest)] for rest in shorter)
+            for place, keyword in enumerate(keywords):
+                if keyword.arg not in IDLE:
+                    yield [_with(node, keywords=[*keywords[:place], *keywords[place + 1 :]])]
             if len(arguments) > 1:
                 yield [_with(node, args=[arguments[1], arguments[0], *arguments[2:]])]
             called = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
