@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from respeed.analysis.cells import judge_cells, reference, tell_apart
+from respeed.analysis.cells import judge_cells, reference, tell_apart, words_of_unit
 from respeed.inputs.machines import other_library
 from tests.derived import (
     BF16,
@@ -143,3 +143,11 @@ def test_only_shared_labels_are_told_apart() -> None:
     """Labels that several profiles have are told apart and no other changes."""
     told = tell_apart({"a": "one", "b": "two", "c": "one"})
     assert list(told.values()) == ["one (a)", "two", "one (c)"]
+
+
+def test_one_cases_examples_name_the_unit() -> None:
+    experiment = PAPER.experiments["rbm"]
+    first, *others = experiment.cases
+    whole = replace(experiment, cases=(replace(first, examples=60), *others))
+    words = [words_of_unit(one) for one in (experiment, whole)]
+    assert words == ["seconds for 1,000,000 examples", "seconds for a whole run of each case"]
