@@ -73,7 +73,8 @@ def test_a_round_has_slope_and_quiet_errors() -> None:
 
 def test_similar_rows_share_a_quiet_probe() -> None:
     """Rows of one library and as many threads share a quiet probe."""
-    found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, profile="again"), *seven(0.1, profile="two", threads=2))
+    two = seven(0.1, profile="two", threads=2, probe=0.7)
+    found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, profile="again"), *two)
     assert dict(found.groupby("profile")["slowness"].mean()) == pytest.approx({"torch-1": 2, "again": 1, "two": 1})
 
 

@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from respeed.paths import private_folder
+from tests.planted.clock import LIMIT, OVER
 from tests.planted.cover import LIMIT_SECONDS, Cover, make_cover
 from tests.planted.fresh import draw
 from tests.planted.mistakes import PACKAGE, Mistake, find, nodes_for, read_mistakes, write
@@ -59,7 +60,7 @@ def copy_project(copy: Path) -> Path:
 def environment_of(copy: Path) -> dict[str, str]:
     """Return the environment of tests of a copy."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    return inherited | {"PYTHONPATH": str(copy / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return inherited | {"PYTHONPATH": str(copy / "workflow"), "PYTHONDONTWRITEBYTECODE": "1", LIMIT: str(LIMIT_SECONDS)}
 
 
 def judge(mistakes: Sequence[Mistake], copy: Path, cover: Cover) -> int:
@@ -84,7 +85,8 @@ def look_for(mistake: Mistake, copy: Path, cover: Cover) -> str:
     path.write_text(write(original, spot, nodes_for(spot, mistake.new)), encoding="utf-8")
     # A mistake of the same length, planted within a second, would be taken for what was compiled before it.
     os.utime(path, (next(stamps),) * 2)
-    options = ["-xq", "-n0", "-pno:cacheprovider", f"--basetemp={copy}.tests", "--hypothesis-profile=planted"]
+    options = ["-xq", "-n0", "-pno:cacheprovider", "-ptests.planted.clock", f"--basetemp={copy}.tests"]
+    options.append("--hypothesis-profile=planted")
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests], cwd=copy, env=environment_of(copy), text=True,
@@ -95,6 +97,8 @@ def look_for(mistake: Mistake, copy: Path, cover: Cover) -> str:
     finally:
         path.write_bytes(right)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    if OVER in done.stdout:
+        return ""
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return failed[1] if failed else "an import" if done.returncode else ""
 

