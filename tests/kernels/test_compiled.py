@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 from respeed import kernels
 from respeed.kernels import layers
@@ -100,3 +101,13 @@ def test_compiled_code_that_is_damaged_is_compiled_anew(tmp_path: Path) -> None:
         path.write_bytes(b"")
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=True)
     assert all(path.stat().st_size for path in tmp_path.rglob("*.nbc"))
+
+
+@pytest.mark.parametrize("shape", [(3, 200), (200, 3)])
+def test_a_rows_cost_is_of_every_column(shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(1)
+    z, x = draw.normal(size=shape).astype("f4"), draw.uniform(size=shape).astype("f4")
+    out, costs = z.copy(), np.empty(len(z), "f4")
+    layers.sigmoid_error(out, x, costs)
+    np.testing.assert_allclose(out, x - scipy.special.expit(z), atol=1e-6)
+    np.testing.assert_allclose(costs, (np.logaddexp(0, z) - x * z).sum(1), rtol=1e-5)

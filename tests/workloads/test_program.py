@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -185,6 +186,12 @@ def test_a_blocks_runs_are_summed() -> None:
     runner._runs += [program.Run("", 3.0, 0.0), program.Run("", 2.0, 0.0)]
     with pytest.raises(WrongResult, match=r"^took the time of 2\.5 CPUs, 2 asked$"):
         runner.own_seconds(2, 2.0)
+
+
+def test_a_runs_cpu_time_includes_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait, used = os.wait4, SimpleNamespace(ru_utime=1.5, ru_stime=0.25)
+    monkeypatch.setattr(os, "wait4", lambda process, options: (*wait(process, options)[:2], used))
+    assert runner_of("true")._run().cpu_seconds == 1.75
 
 
 @pytest.mark.parametrize(
