@@ -42,8 +42,8 @@ OTHER_NAMES = {
 KEY = re.compile(r"[A-Za-z_][\w-]*")
 # What is no code that does anything, or of which a mistake is only a matter of words.
 PASSED_OVER = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
-# Keyword arguments that change nothing: lengths that differ are a mistake elsewhere, and slots save memory.
-IDLE = {"strict", "slots"}
+# Keyword arguments that matter only beside another mistake: lengths that differ, a write to what is never written to.
+IDLE = {"strict", "slots", "frozen"}
 TYPES = {"annotation", "returns", "type_comment", "type_params", "bases"}
 SIMPLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.Assert)
 

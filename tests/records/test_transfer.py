@@ -16,11 +16,12 @@ import pytest
 from respeed.cli import main
 from respeed.errors import UserError
 from respeed.exchange import export_records, import_records
+from respeed.files import check
 from respeed.paths import hold_folder
 from respeed.records import read_imports, read_records, record_paths
 from respeed.schedule.rows import check_same_machine
 from respeed.sessions import move_session
-from tests.made import description
+from tests.made import description, make_lines, write_lines
 from tests.records.conftest import files, write_box
 
 ZIP = Path("records.zip")
@@ -290,3 +291,9 @@ def test_no_machine_takes_a_reserved_name(name: str) -> None:
     export_records(ZIP, False)
     with pytest.raises(UserError, match="cannot be the name of a machine"):
         import_records(ZIP, False, name)
+
+
+def test_check_reads_smoke_records_too(capsys: pytest.CaptureFixture[str]) -> None:
+    write_lines(*make_lines(smoke=True))
+    assert check(None) == 0
+    assert "1 good file in results/smoke/records" in capsys.readouterr().out
