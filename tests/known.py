@@ -1,11 +1,18 @@
-"""What is made of known tables, those of tests/golden, and what was made of them before."""
+"""What is made of known tables, those of tests/golden, and what was made of them before.
+
+./run python -m tests.known             writes every known text anew
+./run python -m tests.known tests/cli   writes those of these tests
+"""
 
 import difflib
 import os
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from respeed.analysis.columns import load_table, make_frame
 from respeed.analysis.tables import TABLES, Round
@@ -13,6 +20,8 @@ from respeed.inputs.papers import load_papers
 from respeed.output.results import Results
 
 GOLDEN = Path(__file__).parent / "golden/tables"
+# Set while known texts are written anew.
+WRITE = "WRITE_KNOWN"
 
 
 def known_results(*machines: str) -> Results:
@@ -36,8 +45,24 @@ def one_table_of(shown: Results, name: str) -> Results:
 
 
 def assert_known(path: Path, text: str) -> None:
-    """It is what the file says; WRITE_KNOWN=1 ./run pytest ... writes the files anew."""
-    if "WRITE_KNOWN" in os.environ:
+    """It is what the file says. A test that asks this has the mark `known`, by which it is found to write the text."""
+    if WRITE in os.environ:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     known = path.read_text(encoding="utf-8").splitlines()
     assert text.splitlines() == known, "\n".join(difflib.unified_diff(known, text.splitlines(), str(path), "now"))
+
+
+def assert_all_known(folder: Path, texts: Mapping[str, str]) -> None:
+    """These are the files of a folder, and each is what it was."""
+    for path in folder.rglob("*.*"):
+        if WRITE in os.environ and str(path.relative_to(folder)) not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        assert_known(folder / name, text)
+    assert sorted(texts) == sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
+
+
+if __name__ == "__main__":
+    os.environ[WRITE] = "1"
+    sys.exit(pytest.main(["-q", "-m", "known", *sys.argv[1:]]))

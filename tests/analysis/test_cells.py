@@ -85,7 +85,7 @@ def test_a_cell_says_what_its_rounds_say(records: Records, fields: dict[str, Any
     assert {name: getattr(cell, name) for name in fields} == fields
 
 
-def test_every_cell_is_there_and_what_is_missing_says_why() -> None:
+def test_every_missing_cell_says_why() -> None:
     made = cells_of(seven(0.1))
     assert {(cell.profile, cell.case) for cell in made if cell.experiment == "rbm"} == {
         (profile.name, case.name)
@@ -100,18 +100,21 @@ def test_every_cell_is_there_and_what_is_missing_says_why() -> None:
     assert frames_of([], descriptions={}).cells == []
 
 
-def test_a_machine_has_rows_of_the_blas_of_its_scipy_and_of_what_was_measured_and_no_optional_one() -> None:
+def test_scipys_blas_and_measured_rows_are_shown() -> None:
+    """A machine has rows of the BLAS of its SciPy and of what was measured and no optional one."""
     made = cells_of([*seven(0.1, profile="mkl-1"), *seven(0.1, **BF16)], box=described(blas="accelerate"))
     rows = {"accelerate-1", "accelerate-all", "mkl-1", "torch-1", "torch-all", "cpu-bf16"}
     assert {cell.profile for cell in made if cell.is_cpu} == rows
 
 
-def test_a_row_that_ran_on_other_cpus_than_its_file_says_now_is_shown_as_it_ran() -> None:
+def test_a_row_keeps_the_cpus_it_ran_on() -> None:
+    """A row that ran on other CPUs than its file says now is shown as it ran."""
     for cpus, label in (("socket 1", "label of torch-1"), (None, PROFILES["torch-1"].label)):
         assert one(cells_of(seven(0.1, cpus=cpus)), "torch-1").label == label
 
 
-def test_a_row_of_others_keeps_the_label_of_its_record_whatever_the_file_here_says() -> None:
+def test_an_imported_row_keeps_its_recorded_label() -> None:
+    """A row of others keeps the label of its record whatever the file here says."""
     own, foreign = seven(0.1), seven(0.1, machine="theirs")
     foreign = [replace(record, path=Path("results/imported", *record.path.parts[2:])) for record in foreign]
     labels = {cell.machine: cell.label for cell in cells_of([*own, *foreign]) if cell.profile == "torch-1"}
@@ -131,7 +134,8 @@ def test_only_nets_and_controls_may_be_faster_than_products() -> None:
         assert (cell.status, (cell.peak_share or 0) > 1.9) == (status, status == "settled")
 
 
-def test_a_paper_is_called_by_its_authors_last_names_or_the_first_of_many_and_organisations_are_whole() -> None:
+def test_a_paper_is_called_by_its_authors() -> None:
+    """A paper is called by its authors' last names or the first of many and organisations are whole."""
     for authors, words in (
         (("Jane Doe",), "Doe"),
         (("Ada B. First", "{Some Laboratory}", "Last"), "First, Some Laboratory and Last"),
@@ -140,6 +144,7 @@ def test_a_paper_is_called_by_its_authors_last_names_or_the_first_of_many_and_or
         assert reference(replace(PAPER, authors=authors)) == f"{words} (ICML 2009)"
 
 
-def test_labels_that_several_profiles_have_are_told_apart_and_no_other_changes() -> None:
+def test_only_shared_labels_are_told_apart() -> None:
+    """Labels that several profiles have are told apart and no other changes."""
     told = tell_apart({"a": "one", "b": "two", "c": "one"})
     assert list(told.values()) == ["one (a)", "two", "one (c)"]

@@ -114,6 +114,7 @@ MORE = "about 90 more rounds for an interval of ±10 %"
 def test_a_claim_has_the_verdict_of_its_rule_and_the_reason(
     test: str, answers: Sequence[ClaimCase], verdict: str, why: str
 ) -> None:
+    """A claim has the verdict of its rule and the reason."""
     assert judge(test, answers) == (verdict, why)
 
 
@@ -144,9 +145,10 @@ class Cell:
         ("faster", (2, 3), 3.0, REPRODUCED),
     ],
 )
-def test_growth_on_a_weak_row_is_weakly_reproduced_and_names_it(
+def test_growth_on_a_weak_row_is_weakly_reproduced(
     test: str, numbers: tuple[float, ...], over: float | None, verdict: str
 ) -> None:
+    """Growth on a weak row is weakly reproduced and names it."""
     gpu = Cell("GPU", over or 9.0, expected_seconds=1.0 if over else None)
     answers = cases(*numbers, pairs=((gpu, Cell("CPU", 1.0)),))
     assert judge(test, answers)[0] == verdict
@@ -176,16 +178,18 @@ def test_nothing_good_rests_on_an_unfair_base(
     ("text", "here", "verdict"),
     [("6", 5.7, REPRODUCED), ("6", 5.2, SMALLER), ("6.0", 5.7, SMALLER), ("172803", 171000.0, SMALLER)],
 )
-def test_a_printed_number_is_all_that_it_may_have_been_rounded_from(text: str, here: float, verdict: str) -> None:
+def test_a_printed_number_covers_what_rounds_to_it(text: str, here: float, verdict: str) -> None:
+    """A printed number is all that it may have been rounded from."""
     printed = Printed(float(text), text)
     answers = cases(here, margin=0.01, published=printed.value, rounding=printed.rounding)
     assert judge("each", answers)[0] == verdict
 
 
 @pytest.mark.parametrize(("test", "levels", "facts", "is_true"), CLAIMS)
-def test_a_false_claim_is_reproduced_and_a_true_one_refused_on_at_most_one_machine_in_twenty(
+def test_wrong_verdicts_are_at_most_one_in_twenty(
     test: str, levels: tuple[float, ...], facts: dict[str, Any], is_true: bool
 ) -> None:
+    """A false claim is reproduced and a true one refused on at most one machine in twenty."""
     found = simulate_claim(test, levels, facts, noise=0.03, machines=200)
     wrong = 200 - found[REPRODUCED] - found[NOT_SETTLED] if is_true else found[REPRODUCED]
     assert wrong <= 0.05 * 200

@@ -98,9 +98,8 @@ def like_the_paper(*factors: float) -> Records:
         (SECOND_CORE, rows(CPU), {"verdict": "not settled", "reason": "not measured yet"}),
     ],
 )  # fmt: skip
-def test_a_claim_is_judged_by_the_rows_that_it_is_about(
-    facts: dict[str, Any], records: Records, fields: dict[str, Any]
-) -> None:
+def test_a_claim_is_judged_by_its_own_rows(facts: dict[str, Any], records: Records, fields: dict[str, Any]) -> None:
+    """A claim is judged by the rows that it is about."""
     claim = Claim("it", "It is faster.", **{"test": "each", "experiment": "rbm"} | facts)
     papers = {"raina2009": dataclasses.replace(PAPER, claims={"it": claim})}
     found, *cases = claims_of(records, papers).values()
@@ -108,7 +107,8 @@ def test_a_claim_is_judged_by_the_rows_that_it_is_about(
     assert known | ({"cases": " ".join(one.verdict for one in cases)} if "cases" in fields else {}) == fields
 
 
-def test_a_total_is_the_cpus_seconds_over_the_gpus_and_theirs_is_over_the_faster_of_their_cpus() -> None:
+def test_a_total_claim_compares_sums_of_seconds() -> None:
+    """A total is the CPU's seconds over the GPU's and theirs is over the faster of their CPUs."""
     first, *others = PAPER.experiments["dbn"].cases
     gpu = [record for case in (first, *others) for record in noisy(0.16 if case is first else 0.02, case=case, **GPU)]
     # A row that lacks cases of a total is not the fastest of it.
@@ -168,9 +168,8 @@ def like_lee(*, without: str = "", **times: float) -> Records:
         (like_lee(without="spmv"), "not settled", "", f"{LEE_TABLES['spmv'].title}: not measured yet"),
     ],
 )  # fmt: skip
-def test_a_mean_over_tables_is_judged_as_one_number_and_needs_all_of_them(
-    records: Records, verdict: str, here: str, reason: str
-) -> None:
+def test_a_mean_over_tables_needs_all_of_them(records: Records, verdict: str, here: str, reason: str) -> None:
+    """A mean over tables is judged as one number and needs all of them."""
     mean = claims_of(records, LEE)["average", ""]
     assert (mean.verdict, mean.here.partition(" ")[0], mean.published, mean.reason) == (verdict, here, "2.39x", reason)
     assert (mean.profile, mean.base_profile) in [("gpu or gpu-fp64", "torch-all or torch-all-fp64"), ("", "")]

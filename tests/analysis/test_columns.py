@@ -32,9 +32,10 @@ def is_formula(text: str) -> bool:
 @given(st.text(st.characters(codec="utf-8")), st.floats(allow_infinity=False), st.none() | st.integers(0, 10**9))
 @example("=1+1", 1.0, None)
 @example("\uff1d1+1", 1.0, None)  # a full-width sign, which a spreadsheet takes as well
-def test_a_table_comes_back_from_its_file_as_it_was_and_no_text_of_it_is_a_formula(
+def test_a_table_survives_its_file_and_no_formula(
     tmp_path_factory: pytest.TempPathFactory, text: str, number: float, count: int | None
 ) -> None:
+    """A table comes back from its file as it was and no text of it is a formula."""
     folder = tmp_path_factory.getbasetemp()
     row = dict.fromkeys(dtypes_of(Cell)) | {"label": text, "steps": number, "threads": count}
     written = frame_of([row], "cells")
@@ -51,17 +52,18 @@ def test_no_heading_of_a_table_is_a_formula(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text() == 'label,"\'=HYPERLINK(""http://x"")"\na,b\n'
 
 
-def test_rows_have_none_where_a_number_is_missing_and_an_empty_text_where_a_text_is() -> None:
+def test_missing_numbers_are_none_and_texts_empty() -> None:
+    """Rows have none where a number is missing and an empty text where a text is."""
     (row,) = rows_of(frame_of([{"machine": "box", "seconds": 1.0, "steps": 2.0}], "cells"), Cell)
     assert (row.machine, row.paper, row.seconds, row.threads, row.rounds) == ("box", "", 1.0, None, 0)
 
 
-def test_tables_that_were_not_built_are_told_in_one_line(tmp_path: Path) -> None:
+def test_tables_not_built_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"rounds\.csv: not found; build the tables first: respeed report"):
         respeed.load_tables(tmp_path)
 
 
-def test_tables_of_another_form_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_another_form_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_machines(1)
     make_tables(False, PAPERS, PROFILES).write(tmp_path)
@@ -77,9 +79,10 @@ def test_tables_of_another_form_are_told_in_one_line(tmp_path: Path, monkeypatch
             respeed.load_tables(tmp_path)
 
 
-def test_the_example_of_the_docs_runs_on_the_tables_of_a_run(
+def test_the_docs_example_runs_on_a_runs_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The example of the docs runs on the tables of a run."""
     monkeypatch.chdir(tmp_path)
     write_machines(1)
     make_tables(False, PAPERS, PROFILES).write(results_folder(False) / "tables")

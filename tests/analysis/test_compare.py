@@ -44,9 +44,8 @@ def cells_of(found: dict[str, Any], experiment: str = "rbm") -> list[dict[str, A
         (0.100, FIRST_DAY, "indistinguishable"),
     ],
 )
-def test_two_commits_are_told_apart_beyond_the_noise_of_rounds_and_of_days(
-    capsys: Capture, seconds: float, day: str, verdict: str
-) -> None:
+def test_commits_differ_only_beyond_rounds_and_days(capsys: Capture, seconds: float, day: str, verdict: str) -> None:
+    """Two commits are told apart beyond the noise of rounds and of days."""
     write(0.1, **OLD)
     write(seconds, started=day, **NEW)
     (cell,) = cells_of(compare(capsys, "box@0000000", "box@111111111111"))
@@ -55,7 +54,7 @@ def test_two_commits_are_told_apart_beyond_the_noise_of_rounds_and_of_days(
     assert cell["together"] == (day == FIRST_DAY)
 
 
-def test_a_session_is_named_by_its_number_or_its_day(capsys: Capture) -> None:
+def test_a_session_is_named_by_number_or_day(capsys: Capture) -> None:
     write(0.1)
     write(0.05, started=LATER)
     found = [compare(capsys, a, b) for a, b in (("box@0", "box@1"), ("box@2026-01-01", "box@2026-02-01"))]
@@ -64,7 +63,8 @@ def test_a_session_is_named_by_its_number_or_its_day(capsys: Capture) -> None:
         assert [(cell["verdict"], cell["speedup"]) for cell in cells_of(one)] == [("faster", pytest.approx(2))]
 
 
-def test_what_has_no_time_on_a_side_or_is_only_there_is_said_and_not_counted(capsys: Capture) -> None:
+def test_cells_without_both_sides_are_not_counted(capsys: Capture) -> None:
+    """What has no time on a side or is only there is said and not counted."""
     write(0.1)
     write(0.1, case="1024x4096", rounds=2)
     write(0.1, case="4096x11008")
@@ -79,7 +79,7 @@ def test_what_has_no_time_on_a_side_or_is_only_there_is_said_and_not_counted(cap
     assert "1 not compared, 1 unproven, 2 only in A, 0 only in B." in capsys.readouterr().out
 
 
-def test_another_number_of_threads_is_said_beside_the_verdict(capsys: Capture) -> None:
+def test_another_number_of_threads_is_said(capsys: Capture) -> None:
     write(0.1, threads=1)
     write(0.05, threads=2, machine="lab")
     (cell,) = cells_of(compare(capsys, "box", "lab"))

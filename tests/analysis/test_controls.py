@@ -54,20 +54,23 @@ def row(seconds: tuple[float, ...], noise: tuple[float, ...] = NOISE, **facts: A
         (row((0.1,)), "", ""),
     ],
 )  # fmt: skip
-def test_twice_the_work_must_take_twice_as_long_on_every_row(records: Records, counts: str, failed: str) -> None:
+def test_twice_the_work_must_take_twice_as_long(records: Records, counts: str, failed: str) -> None:
+    """Twice the work must take twice as long on every row."""
     made = frames_of(records, PAPERS)
     assert say_failed(made.cells, made.samples) == (f"Trust no number: a control failed ({failed})." if failed else "")
     assert count_controls(made.cells, made.samples) == (f"{HEAD}{counts}." if counts else "")
 
 
-def test_the_more_controls_there_are_the_farther_off_one_must_be_to_fail() -> None:
+def test_more_controls_need_a_larger_deviation() -> None:
+    """The more controls there are the farther off one must be to fail."""
     off = row((0.1, 0.1, 0.1955))
     for records, failed in ((off, True), ([*off, *row(RIGHT, **ALL), *row(RIGHT, **OPENBLAS)], False)):
         made = frames_of(records, PAPERS)
         assert bool(say_failed(made.cells, made.samples)) == failed
 
 
-def test_tables_and_report_of_controls_that_failed_say_so_above_everything() -> None:
+def test_failed_controls_stand_above_tables_and_report() -> None:
+    """Tables and report of controls that failed say so above everything."""
     for seconds, stamp in ((IDLE, "Trust no number: a control failed (twice on"), (RIGHT, "")):
         shown = shown_of(row(seconds), PAPERS)
         assert shown.stamp.startswith(stamp)
@@ -75,7 +78,8 @@ def test_tables_and_report_of_controls_that_failed_say_so_above_everything() -> 
         assert f" {HEAD}" in front(shown, MACHINE)["precision"][-1]
 
 
-def test_the_last_line_of_a_run_says_that_a_control_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_names_a_failed_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line of a run says that a control failed."""
     monkeypatch.chdir(tmp_path)
     for record in row(IDLE):
         write(record)

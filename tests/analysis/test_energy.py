@@ -31,9 +31,10 @@ BLOCK = Block(1, (0.1, 0.1, 0.1), (0.004, 0.004), 0.0, 1, 0, 0, 0)
         ([{"package-0": 0.0}], {}, None, "the counters stood still"),
     ],
 )  # fmt: skip
-def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
+def test_a_round_has_energy_or_the_reason(
     joules: list[dict[str, float]], weights: dict[str, float], why_not: str | None, found: Any
 ) -> None:
+    """A round has the energy of its blocks or the reason why it has none."""
     energy = step_energy([replace(BLOCK, joules=one) for one in joules], weights, why_not)
     if isinstance(found, str):
         assert energy == Joules(energy_reason=found)
@@ -41,7 +42,7 @@ def test_a_round_has_the_energy_of_its_blocks_or_the_reason_why_it_has_none(
         assert energy[:3] == (*map(pytest.approx, found[:2]), found[2])
 
 
-def test_beside_slow_probes_the_joules_are_those_of_neighbours_too() -> None:
+def test_slow_probes_leave_a_round_without_energy() -> None:
     """Of two blocks the quiet one counts, and of one that is not quiet, none."""
     quiet, slow = replace(BLOCK, joules={"package-0": 30.0}), replace(BLOCK, joules={"package-0": 90.0})
     slow = replace(slow, probe_seconds=(0.006, 0.006))

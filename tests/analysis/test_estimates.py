@@ -27,9 +27,8 @@ NOISE = np.random.default_rng(1).normal(0, 0.02, 400)
 
 
 @given(st.floats(0.01, 100), st.floats(0, 0.5), st.floats(0.01, 100))
-def test_an_interval_stays_around_its_number_whichever_way_it_is_turned(
-    value: float, half: float, number: float
-) -> None:
+def test_an_interval_holds_its_number_either_way_up(value: float, half: float, number: float) -> None:
+    """An interval stays around its number whichever way it is turned."""
     found = Estimate(value, half)
     for turned in (found.over(number), found.times(number), found.over(1).over(1)):
         assert turned.low * (1 - 1e-12) <= turned.value <= turned.high * (1 + 1e-12)
@@ -37,14 +36,15 @@ def test_an_interval_stays_around_its_number_whichever_way_it_is_turned(
 
 
 @pytest.mark.parametrize("size", [3, 7])
-def test_below_eight_rounds_an_interval_is_what_students_test_does_not_reject(size: int) -> None:
+def test_few_rounds_have_the_interval_of_students_test(size: int) -> None:
+    """Below eight rounds an interval is what Student's test does not reject."""
     logs = np.random.default_rng(size).normal(1, 0.1, size)
     found, theirs = estimate_cell({0: np.exp(logs)}), ttest_1samp(logs, 0).confidence_interval(CELL_LEVEL)
     assert np.log([found.low, found.high]) == pytest.approx([theirs.low, theirs.high])
 
 
 @pytest.mark.parametrize("sizes", [(3, 6), (16, 7), (20, 8)])
-def test_a_factor_is_in_the_interval_of_a_ratio_exactly_if_yuens_test_does_not_reject_it(
+def test_a_ratios_interval_is_that_of_yuens_test(
     sizes: tuple[int, int],
 ) -> None:
     """From eight rounds on, an eighth is trimmed from either end."""
@@ -67,13 +67,14 @@ def test_two_sessions_are_compared_each_within_itself() -> None:
     assert within.margin < 0.1 < 0.5 < apart.margin
 
 
-def test_a_session_weighs_as_much_as_its_rounds_of_both_sides_tell() -> None:
+def test_a_session_weighs_as_much_as_its_rounds() -> None:
     """2 and 8 rounds tell as much as 1.6, 8 and 8 as 4; the row is 2 times as fast on the first day, then 4 times."""
     base, row = {1: [2.0] * 2, 2: [4.0] * 8}, {1: [1.0] * 8, 2: [1.0] * 8}
     assert np.log2(estimate_ratio(base, row)[0].value) == pytest.approx((1.6 * 1 + 4 * 2) / 5.6)
 
 
-def test_rows_of_different_sessions_are_less_sure_by_what_sessions_differ_by() -> None:
+def test_other_sessions_widen_the_interval_of_a_ratio() -> None:
+    """Rows of different sessions are less sure by what sessions differ by."""
     rounds = np.exp(NOISE[:6] / 20)
     same, _ = estimate_ratio({1: rounds}, {1: rounds})
     other, together = estimate_ratio({1: rounds}, {2: rounds})
@@ -85,7 +86,8 @@ def test_rows_of_different_sessions_are_less_sure_by_what_sessions_differ_by() -
     assert devices.margin == pytest.approx(np.exp(2.896 * np.sqrt(2) * DEVICE_SPREAD) - 1, rel=0.02)
 
 
-def test_a_cell_of_several_sessions_is_as_unsure_as_these_differ() -> None:
+def test_sessions_that_differ_widen_a_cells_interval() -> None:
+    """A cell of several sessions is as unsure as these differ."""
     alike = {day: np.exp(NOISE[6 * day :][:6] / 20) for day in range(4)}
     apart = {day: (1 + day / 10) * rounds for day, rounds in alike.items()}
     assert estimate_cell({0: alike[0]}).margin < estimate_cell(alike).margin < estimate_cell(apart).margin
@@ -97,7 +99,7 @@ def test_sessions_of_one_round_each_tell_no_spread() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 7])
-def test_what_slows_all_cells_of_a_round_does_not_average_out_over_them(size: int) -> None:
+def test_a_slow_round_does_not_average_out(size: int) -> None:
     """The sum of two that vary alike is as unsure as either."""
     slow, fast = ({place: level * value for place, value in enumerate(np.exp(NOISE[:size]))} for level in (5.0, 1.0))
     alone = estimate_cell({0: [*fast.values()]})
@@ -106,14 +108,14 @@ def test_what_slows_all_cells_of_a_round_does_not_average_out_over_them(size: in
     assert (together.value, together.low, together.high) == pytest.approx(expected)
 
 
-def test_the_ratio_of_two_sums_is_as_unsure_as_both_of_them() -> None:
+def test_a_ratio_of_sums_has_both_their_errors() -> None:
     """Of two that vary as much, the ratio does so by sqrt(2) of either."""
     cells = {"a": dict(enumerate(np.exp(NOISE)))}
     assert estimate_sum(cells, cells).value == pytest.approx(1.0)
     assert estimate_sum(cells, cells).half / estimate_sum(cells).half == pytest.approx(np.sqrt(2), rel=0.01)
 
 
-def test_a_sum_needs_an_interval_for_each_of_its_cells() -> None:
+def test_a_sum_needs_an_interval_for_each_cell() -> None:
     enough, few = {n: 1.0 + n / 100 for n in range(3)}, {n: 1.0 + n / 100 for n in range(2)}
     assert estimate_sum({"a": enough, "b": enough}).low is not None
     assert estimate_sum({"a": enough, "b": few}).low is None
@@ -152,7 +154,8 @@ TWO = [Estimate(2.0, np.log(1.1)), Estimate(8.0, np.log(1.2))]
         ("arithmetic", 5.0, np.hypot(0.2 * np.log(1.1), 0.8 * np.log(1.2))),
     ],
 )
-def test_a_mean_of_ratios_and_its_interval_are_those_of_the_formula(kind: str, value: float, half: float) -> None:
+def test_a_mean_of_ratios_follows_the_formula(kind: str, value: float, half: float) -> None:
+    """A mean of ratios and its interval are those of the formula."""
     found = estimate_mean(TWO, kind)
     assert (found.value, found.low, found.high) == pytest.approx((value, value / np.exp(half), value * np.exp(half)))
     assert estimate_mean([*TWO, Estimate(8.0)], kind).low is None

@@ -17,9 +17,7 @@ from tests.derived import ALL, GPU, PROFILES, STEPS, case_of, cells_of, noisy, o
     # At 10,000 GFLOP/s and 10 GB/s.
     [(1e11, 1e7, 0.01), (1e11, None, 0.01), (1e9, 1e9, 0.1), (None, 1e9, None)],
 )
-def test_a_cell_is_expected_to_take_the_longer_of_its_arithmetic_and_its_bytes(
-    flops: float | None, moved: float | None, step: float | None
-) -> None:
+def test_a_cells_bound_is_arithmetic_or_bytes(flops: float | None, moved: float | None, step: float | None) -> None:
     """Of products that nobody counts, the bytes alone say nothing."""
     cell = one(cells_of(noisy(0.2, flops=flops, traffic_bytes=moved)), "torch-1")
     assert cell.expected_seconds == (step and pytest.approx(STEPS * step))
@@ -51,9 +49,8 @@ SLOW_CLOCK = {"sm_mhz": 900.0, "highest_sm_mhz": 1800.0, "reasons": 0x04}
          "no record tells why"),
     ],
 )  # fmt: skip
-def test_a_cell_is_named_below_its_bound_or_above_three_of_it_with_the_likeliest_reason(
-    records: list[Record], profile: str, why: str
-) -> None:
+def test_a_time_off_its_bound_names_a_reason(records: list[Record], profile: str, why: str) -> None:
+    """A cell is named below its bound or above three of it with the likeliest reason."""
     found = one(cells_of(records), profile).unexpected
     assert found.startswith(why)
     assert bool(found) == bool(why)

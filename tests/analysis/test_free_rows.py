@@ -31,7 +31,8 @@ def claim_of(paper: Paper, records: Records) -> Any:
     return next(iter(claims_of(records, {"draft": paper}).values()))
 
 
-def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(tmp_path: Path) -> None:
+def test_a_table_stands_in_the_papers_own_unit(tmp_path: Path) -> None:
+    """A table stands in the paper's own unit and cells in seconds."""
     paper = draft(tmp_path)
     records = measured(paper, {"small": 0.01, "large": 0.1})
     table = table_of(records, "rbm", paper)
@@ -49,7 +50,8 @@ def test_a_table_stands_in_the_paper_s_own_unit_and_cells_in_seconds(tmp_path: P
     assert low == pytest.approx(60 / found["small"].seconds_high)
 
 
-def test_a_printed_rate_of_bytes_is_for_the_work_of_a_cell_however_wide_its_numbers_are(tmp_path: Path) -> None:
+def test_a_rate_of_bytes_counts_a_cells_work(tmp_path: Path) -> None:
+    """A printed rate of bytes is for the work of a cell however wide its numbers are."""
     text, csv = (one.replace("examples a second", "GB/s").replace("5.83", "11.66") for one in (DRAFT, DRAFT_CSV))
     paper = draft(tmp_path, text, csv)
     records = [*measured(paper, {"small": 0.1}, traffic_bytes=1e9)]
@@ -59,7 +61,8 @@ def test_a_printed_rate_of_bytes_is_for_the_work_of_a_cell_however_wide_its_numb
     assert published == [pytest.approx(2e9 / 6573.73e9)] * 2
 
 
-def test_a_printed_speedup_is_over_the_fastest_cpu_row_and_says_nothing_of_one_of_them(tmp_path: Path) -> None:
+def test_a_printed_speedup_is_over_the_fastest_cpu(tmp_path: Path) -> None:
+    """A printed speedup is over the fastest CPU row and says nothing of one of them."""
     head, *_, printed = DRAFT_CSV.splitlines(keepends=True)
     paper = draft(tmp_path, csv=head + printed)
     assert published_speedup(paper, "rbm", "small", "gpu-a") == 5.83
@@ -80,7 +83,8 @@ def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:
     assert {one.precisions for one in why if one.comparison == "theirs"} == {"fp32 over fp64"}
 
 
-def test_a_claim_takes_our_rows_in_the_precision_of_the_paper_s_where_there_are_such(tmp_path: Path) -> None:
+def test_a_claim_prefers_rows_of_the_papers_precision(tmp_path: Path) -> None:
+    """A claim takes our rows in the precision of the paper's where there are such."""
     paper = draft(tmp_path, DRAFT.replace("test: faster", "test: each"))
     records = [*measured(paper, {"small": 0.01}), *measured(paper, {"small": 0.001}, **GPU)]
     records += measured(paper, {"small": 0.02}, **FP64)
@@ -110,15 +114,16 @@ MEMORY = "test: memory, experiment: rbm, row: cpu"
          {"verdict": "smaller", "reason": ""}),
     ],
 )  # fmt: skip
-def test_a_claim_about_rows_and_units_of_its_own_is_judged(
+def test_a_claim_about_free_rows_is_judged(
     tmp_path: Path, claim: str, cpu: dict[str, float], gpu: dict[str, float], fields: Any
 ) -> None:
+    """A claim about rows and units of its own is judged."""
     paper = draft(tmp_path, DRAFT.replace(FASTER, claim))
     found = claim_of(paper, [*measured(paper, cpu), *measured(paper, gpu, **GPU)])
     assert {name: getattr(found, name) for name in fields} == fields
 
 
-def test_a_limit_is_one_of_work_a_second_where_the_larger_case_does_more_of_it(tmp_path: Path) -> None:
+def test_a_limit_is_one_of_work_a_second(tmp_path: Path) -> None:
     """As replicas that each have a mini-batch of their own: in the same time twice the examples."""
     paper = draft(tmp_path, DRAFT.replace(FASTER, LIMITED).replace("hidden: 5000", "hidden: 5000, batch: 120"))
     found = claim_of(paper, measured(paper, {"small": 0.05, "large": 0.05}))

@@ -16,7 +16,8 @@ def facts_of(*records: Record) -> dict[str, str]:
     return {row.fact: row.value for row in describe_machine("box", records, None)}
 
 
-def test_all_that_rounds_were_made_with_is_shown_in_the_order_of_time() -> None:
+def test_hardware_shows_all_versions_in_their_order() -> None:
+    """All that rounds were made with is shown in the order of time."""
     records = []
     for day, driver, governor in ((1, "550", None), (2, "550", "performance"), (3, "570", "performance")):
         hardware = {"accelerator_driver": driver, "frequency_governor": governor, "memory_bytes": 2**34 + day}

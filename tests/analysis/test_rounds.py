@@ -23,7 +23,7 @@ from tests.made import make_record
 NEXT_DAY = "2026-01-02T00:00:00+00:00"
 
 
-def test_a_session_ends_where_nothing_is_measured_for_half_an_hour_whatever_the_order_of_the_files() -> None:
+def test_a_session_ends_after_half_an_idle_hour() -> None:
     """Each record takes a minute."""
     minutes = (83, 51, 20, 0)
     records = [make_record([0.1], number=one + 1, wall_seconds=59.0, profile=f"at-{one}") for one in minutes][::-1]
@@ -32,13 +32,13 @@ def test_a_session_ends_where_nothing_is_measured_for_half_an_hour_whatever_the_
     assert [session for session, _ in number_sessions(shuffled)] == [0, 0, 0, 1]
 
 
-def test_a_probe_is_slow_beside_those_of_its_own_profile() -> None:
+def test_probes_are_compared_within_their_profile() -> None:
     """A product takes twice as long on one core: nothing of that row is disturbed."""
     found = rounds_of(*seven(0.1, probe=2.0), *seven(0.05, **ALL))
     assert dict(found.groupby("profile")["step_seconds"].count()) == {"torch-1": 7, "torch-all": 7}
 
 
-def test_what_is_quiet_on_a_cpu_is_known_from_all_cases() -> None:
+def test_the_quiet_cpu_is_known_from_all_cases() -> None:
     """Neighbours slowed the first case throughout."""
     found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, case="1024x4096"))
     seconds = {"576x1024": 0.1 / 2**TOGETHER.b, "1024x4096": 0.1}
@@ -61,7 +61,7 @@ def test_steps_feel_neighbours_by_their_kind(facts: dict[str, Any], shorter: flo
     assert set(slow["step_seconds_measured"]) == {0.1}
 
 
-def test_a_round_has_the_errors_of_its_slope_and_of_its_quiet_probe() -> None:
+def test_a_round_has_slope_and_quiet_errors() -> None:
     """A process whose probes were slowed throughout shows that the next one may be quieter still."""
     found = rounds_of(*seven(0.1, probe=1.5), *seven(0.1, case="1024x4096"))
     slow = found[found["case"] == "576x1024"]
@@ -71,19 +71,21 @@ def test_a_round_has_the_errors_of_its_slope_and_of_its_quiet_probe() -> None:
     assert list(slow["quiet_error"]) == pytest.approx([TOGETHER.b * apart / math.sqrt(10)] * 7)
 
 
-def test_rows_of_one_library_and_as_many_threads_share_a_quiet_probe() -> None:
-    found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, profile="again"), *seven(0.1, profile="two", threads=2))
+def test_similar_rows_share_a_quiet_probe() -> None:
+    """Rows of one library and as many threads share a quiet probe."""
+    two = seven(0.1, profile="two", threads=2, probe=0.7)
+    found = rounds_of(*seven(0.1, probe=2.0), *seven(0.1, profile="again"), *two)
     assert dict(found.groupby("profile")["slowness"].mean()) == pytest.approx({"torch-1": 2, "again": 1, "two": 1})
 
 
 @pytest.mark.parametrize(("fast", "slowness"), [(1, 1.0), (4, 1 / 0.7)])
-def test_a_fast_first_minute_is_not_the_quiet_state(fast: int, slowness: float) -> None:
+def test_a_fast_first_minute_is_not_quiet(fast: int, slowness: float) -> None:
     """A laptop's clock falls, and does not come back."""
     found = rounds_of(*(make_record([0.1], number=one, probe=0.7 if one == fast else 1.0) for one in range(1, 8)))
     assert list(found.loc[found["round"] != fast, "slowness"]) == pytest.approx([slowness] * 6)
 
 
-def test_few_processes_look_at_the_session_before_but_not_at_its_first_minute() -> None:
+def test_few_processes_use_the_session_before() -> None:
     """Of a session of one process the probes count, too, however early."""
     before = [make_record([0.1], number=one, probe=0.7 if one == 1 else 1.0) for one in range(1, 7)]
     for probe, slowness in ((1.2, 1.2), (0.9, 1.0)):
@@ -91,7 +93,7 @@ def test_few_processes_look_at_the_session_before_but_not_at_its_first_minute() 
         assert found.loc[found["session"] == 1, "slowness"].to_list() == pytest.approx([slowness])
 
 
-def test_probes_on_a_device_are_compared_within_a_case() -> None:
+def test_device_probes_are_compared_within_a_case() -> None:
     """What a device just did decides its clock: there all probes of a case may be slow."""
     found = rounds_of(*seven(0.1, probe=2.0, **GPU), *seven(0.1, case="1024x4096", **GPU))
     assert set(found["causes"]) == {""}
@@ -114,9 +116,8 @@ PROGRAM = Case("program", "program", {"program": {"command": ["true"]}})
         ("576x1024", {"source": "new"}, 8), (PROGRAM, {"source": "new"}, 1),
     ],
 )  # fmt: skip
-def test_of_a_case_that_was_measured_in_two_ways_the_later_counts(
-    case: str | Case, facts: dict[str, Any], counted: int
-) -> None:
+def test_of_two_ways_the_later_counts(case: str | Case, facts: dict[str, Any], counted: int) -> None:
+    """Of a case that was measured in two ways the later counts."""
     table = replace(PAPER.experiments["rbm"], cases=(*PAPER.experiments["rbm"].cases, PROGRAM))
     papers = {"raina2009": replace(PAPER, experiments={"rbm": table})}
     records = [make_record(case=case, number=8, **facts), *seven(0.2, case=case)]
@@ -124,7 +125,7 @@ def test_of_a_case_that_was_measured_in_two_ways_the_later_counts(
 
 
 @pytest.mark.parametrize("place", [0, 3, 5])
-def test_the_ceiling_of_a_row_is_the_highest_that_any_round_reached(place: int) -> None:
+def test_a_rows_ceiling_is_its_highest_round(place: int) -> None:
     """1e9 FLOP in 0.1 s: a fifth of the ceiling."""
     rates = [(5e10, 3e10) if number == place else (4e10, 1e10) for number in range(6)]
     ceilings = [{"flops_per_second": product, "bytes_per_second": copy} for product, copy in rates]
@@ -136,7 +137,7 @@ def test_the_ceiling_of_a_row_is_the_highest_that_any_round_reached(place: int) 
 
 
 @pytest.mark.parametrize("workload", ["matmul", "repeated_product", "cd1_products"])
-def test_every_bare_product_raises_the_ceiling_of_its_row(workload: str) -> None:
+def test_every_bare_product_raises_the_ceiling(workload: str) -> None:
     """By all of a sample's steps: 20 of 1 GFLOP in 0.5 s."""
     case = replace(case_of("matmul", "square-512"), workload=workload)
     records = [
@@ -147,7 +148,7 @@ def test_every_bare_product_raises_the_ceiling_of_its_row(workload: str) -> None
     assert set(read_rounds(records, papers)["peak_gflops"]) == {40.0}
 
 
-def test_a_round_is_the_median_of_its_clean_blocks() -> None:
+def test_a_round_is_its_clean_blocks_median() -> None:
     """Blocks of 0.1, 0.2 and 0.3 s a step, of one or more steps; discarded ones are counted."""
     disturbed = [{"sample_seconds": [0.9], "run_delay_seconds": 0.9}, *[{"throttled_seconds": 0.1}] * 3]
     clean = [{"sample_seconds": [0.1] * 3}, {"sample_steps": 2, "sample_seconds": [0.4] * 4}, {"sample_seconds": [0.3]}]
@@ -158,7 +159,7 @@ def test_a_round_is_the_median_of_its_clean_blocks() -> None:
     assert row.causes == "clocks throttled in 3, waited for a core in 1"
 
 
-def test_one_round_on_another_day_does_not_take_the_interval_away() -> None:
+def test_one_round_another_day_keeps_the_interval() -> None:
     """The only session that both have has too few rounds of one of them."""
     once, row = make_record([0.1], started=NEXT_DAY), seven([0.05 * one for one in NOISE], started=NEXT_DAY, **ALL)
     made = frames_of([*seven([0.1 * one for one in NOISE]), once, *row])
@@ -166,7 +167,7 @@ def test_one_round_on_another_day_does_not_take_the_interval_away() -> None:
     assert (ratio.low is not None, together) == (True, False)
 
 
-def test_the_parts_of_a_step_count_as_often_as_they_are_weighted() -> None:
+def test_parts_of_a_step_count_by_weight() -> None:
     """Three samples of two steps: the parts take 1 and 3 tenths of each, and count ten times and once."""
     parts = ((0.05, 0.1, 0.15), (0.15, 0.3, 0.45))
     block = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, part_seconds=parts)

@@ -20,7 +20,7 @@ from tests.made import LATER, make_record
         ([(0.01, BF16)], "", {"cpu-bf16": (None, "none")}),
     ],
 )  # fmt: skip
-def test_the_base_is_the_fastest_cpu_row_in_single_precision(
+def test_the_base_is_the_fastest_fp32_cpu_row(
     rows: list[Any], base: str, speedups: dict[str, tuple[float, str]]
 ) -> None:
     records = [record for seconds, facts in rows for record in seven(seconds, **facts)]
@@ -43,16 +43,17 @@ def test_the_base_is_the_fastest_cpu_row_in_single_precision(
         ([0.97, 1.02, 0.99, 1.04, 1.01, 0.98, 1.03], FP64, 0.99, "indistinguishable"),
     ],
 )
-def test_a_verdict_is_of_the_interval_of_rounds_beside_one_another(
+def test_a_verdict_is_of_neighbouring_rounds_interval(
     noise: list[float], row: dict[str, Any], speedup: float, verdict: str
 ) -> None:
+    """A verdict is of the interval of rounds beside one another."""
     base, other = [0.1 * one for one in noise], [0.1 / speedup * one for one in noise]
     found = one(derive([*seven(base), *seven(other, **row)])[1], row["profile"])
     assert (found.speedup, found.verdict) == (pytest.approx(speedup), verdict)
     assert found.speedup_low < speedup < found.speedup_high
 
 
-def test_what_is_quiet_is_known_within_a_session_and_a_row_has_one_peak_the_highest_of_its_sessions() -> None:
+def test_quiet_is_per_session_and_peak_per_row() -> None:
     """A fast day does not make the rounds of a slow one vanish."""
     slow = [make_record(number=number, probe=1.3, peak=2e10 if number == 4 else 1.5e10) for number in range(1, 8)]
     cell = one(cells_of([*seven(0.08, started=LATER, peak=1e10), *slow]), "torch-1")
@@ -61,7 +62,7 @@ def test_what_is_quiet_is_known_within_a_session_and_a_row_has_one_peak_the_high
     assert cell.peak_share == pytest.approx(cell.gflops / cell.peak_gflops)
 
 
-def test_a_row_stands_beside_the_speedup_of_the_fastest_published_row() -> None:
+def test_a_row_is_shown_beside_published_speedups() -> None:
     """Many rows on GPUs were published: 8495 ms over the Titan X's 128.62 ms is not the fastest of them."""
     papers = load_papers(["cnn-benchmarks"])
     records = noisy(0.1, case=papers["cnn-benchmarks"].experiments["nets"].case("vgg-16"), **GPU)

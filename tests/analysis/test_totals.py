@@ -35,7 +35,7 @@ def one_total(cells: Sequence[Cell]) -> Cell:
     return total
 
 
-def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by() -> None:
+def test_a_total_of_two_days_includes_their_difference() -> None:
     """To the last digit the same in all rounds: only another day could change it."""
     ours = total_of([*dbn(), *dbn(started="2026-01-02T00:00:00+00:00")])
     # t of 8 + 1 degrees of freedom, and 4 % over the root of two sessions.
@@ -43,7 +43,8 @@ def test_a_total_of_two_days_has_in_its_interval_what_days_differ_by() -> None:
     assert ours.seconds_low * ours.seconds_high == pytest.approx(ours.seconds**2)
 
 
-def test_a_row_that_has_not_every_case_has_no_total_and_says_which_is_missing() -> None:
+def test_an_incomplete_total_names_the_missing_case() -> None:
+    """A row that has not every case has no total and says which is missing."""
     ours = total_of(dbn(DBN.cases[:2]))
     assert (ours.seconds, ours.reason) == (None, f"{DBN.cases[2].name}: not measured yet")
     made = frames_of(dbn())
@@ -53,7 +54,7 @@ def test_a_row_that_has_not_every_case_has_no_total_and_says_which_is_missing() 
     assert (ours.seconds, ours.reason) == (None, f"{DBN.cases[0].name}: cannot run on this row")
 
 
-def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds() -> None:
+def test_a_total_sums_cells_with_lost_rounds() -> None:
     """Six clean rounds of seven, each case another six: no round is clean in all of them, and all of them count."""
     draw = random.Random(1)
     records = [
@@ -69,7 +70,7 @@ def test_a_total_is_the_sum_of_its_cells_also_where_one_of_them_lost_rounds() ->
     assert ours.seconds_low < ours.seconds < ours.seconds_high
 
 
-def test_cases_of_one_process_are_slow_together_whichever_of_them_another_process_lost() -> None:
+def test_cases_of_one_process_are_slow_together() -> None:
     """What slows a process slows all of its cases, and does not average out over them. The first process was killed
     before its last two cases: no later round of these stands beside another process for it."""
     whole = dbn(noise=[1.0, 1.2, 0.8, 1.2, 0.8, 1.2, 0.8])
@@ -80,19 +81,20 @@ def test_cases_of_one_process_are_slow_together_whichever_of_them_another_proces
     assert total_of(lost).rounds == 6
 
 
-def test_a_total_of_tiny_sizes_stands_beside_no_printed_one() -> None:
+def test_a_tiny_total_has_no_printed_one() -> None:
     printed, tried = (paper.experiments["dbn"].total_case for paper in (PAPER, PAPER.at_tiny_sizes()))
     assert PAPER.at_tiny_sizes().fastest("dbn", tried, PAPER.rows) is None
     assert PAPER.fastest("dbn", printed, PAPER.rows)
 
 
-def test_a_claim_about_sizes_is_not_about_their_total() -> None:
+def test_a_claim_about_sizes_excludes_the_total() -> None:
     for test, facts in (("memory", {}), ("crossover", {"over": ("gpu",)}), ("limited", {"over_case": "2048x1024"})):
         claim = Claim("it", "It is.", test, "dbn", "multi-cpu", by="visible" * (test == "limited"), **facts)
         assert "total" not in {one.case for one in list_cases(claim, PAPER)}
 
 
-def test_a_claim_about_single_sizes_has_these_in_the_order_of_the_table() -> None:
+def test_a_claim_keeps_the_tables_order_of_sizes() -> None:
+    """A claim about single sizes has these in the order of the table."""
     sizes = DBN.case_names()
     claim = Claim("it", "It is.", "faster", "dbn", "gpu", ("single-cpu",), cases=(sizes[2], sizes[0]))
     assert [one.case for one in list_cases(claim, PAPER)] == [sizes[0], sizes[2]]

@@ -35,7 +35,8 @@ def trace(capsys: Capture, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_each_round_has_the_line_of_its_record_and_the_number_is_their_trimmed_mean(capsys: Capture) -> None:
+def test_a_trace_ends_at_the_records_lines(capsys: Capture) -> None:
+    """Each round has the line of its record and the number is their trimmed mean."""
     write(0.1, library="torch 1")  # of another library: no round
     write(*(0.1 + 0.001 * number for number in range(8)), started="2026-02-01T00:00:00+00:00")
     write(0.5, started="2026-02-01T00:10:00+00:00", minor_faults=10**6)
@@ -51,7 +52,8 @@ def test_each_round_has_the_line_of_its_record_and_the_number_is_their_trimmed_m
     assert disturbed["causes"] == "page faults in 1"
 
 
-def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> None:
+def test_an_unusable_line_counts_as_a_line(capsys: Capture) -> None:
+    """A line that cannot be used is counted as a line."""
     start, result = make_lines()
     write_lines(start, result | make_lines(case="1024x4096")[1], result)
     (path,) = record_paths(False, "box")
@@ -60,7 +62,8 @@ def test_a_line_that_cannot_be_used_is_counted_as_a_line(capsys: Capture) -> Non
     assert [row["record"] for row in trace(capsys, CELL, "torch-1")["rounds"]] == [f"{path}:3"]
 
 
-def test_the_command_of_a_cell_names_it_alone_and_asks_for_more_rounds_than_there_are() -> None:
+def test_a_cells_command_asks_for_more_rounds() -> None:
+    """The command of a cell names it alone and asks for more rounds than there are."""
     cells = derive([*seven(0.1), *seven(0.1, **ALL), *sparse_coding_on_a_cpu()])[0]
     coding = next(cell for cell in cells if cell.algorithm == "sparse_descent" and cell.rounds)
     total = next(cell for cell in cells if (cell.experiment, cell.case, cell.profile) == ("dbn", "total", "torch-1"))

@@ -56,7 +56,7 @@ LARGEST = [make_record([1.0], case="4096x11008", flops=10.0 * 192 * 4096 * 11008
         (TWO_ALGORITHMS, ("ours", "3-percent"), 10.0, (20.0, None, None, 0.5)),
     ],
 )  # fmt: skip
-def test_a_speedup_has_its_factors_or_what_is_not_known(
+def test_a_speedup_has_factors_or_what_is_unknown(
     records: Records, where: tuple[str, ...], speedup: float, factors: tuple[float | None, ...]
 ) -> None:
     found = one(why_of(records), *where)
@@ -65,7 +65,8 @@ def test_a_speedup_has_its_factors_or_what_is_not_known(
         assert factor == (wanted and pytest.approx(wanted, rel=5e-3))
 
 
-def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_its_own_profile() -> None:
+def test_the_fastest_rows_stand_over_their_base() -> None:
+    """The fastest row of each side stands over its base each by the peak of its own profile."""
     records = [
         *seven(0.1, peak=2e11),
         *seven(0.05, peak=3e11, **ALL),
@@ -88,7 +89,8 @@ def test_the_fastest_row_of_each_side_stands_over_its_base_each_by_the_peak_of_i
     assert (ours.share, ours.base_share) == pytest.approx((shares["gpu"], shares["torch-all"]))
 
 
-def test_over_another_algorithm_of_the_paper_ours_is_taken_apart_on_our_own_row() -> None:
+def test_another_algorithm_is_compared_on_our_row() -> None:
+    """Over another algorithm of the paper ours is taken apart on our own row."""
     rows = why_of(ALL_ALGORITHMS)
     assert one(rows, "ours", "3-percent").base.endswith("feature-sign search")
     assert one(rows, "gpu over their gpu", "3-percent").algorithm is None

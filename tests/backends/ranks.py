@@ -1,15 +1,14 @@
 """What replicas run in tests: in a module of its own, since their processes import it by its name."""
 
 import os
-from dataclasses import dataclass
 from typing import ClassVar
 
-from respeed.workloads import Arrays, Row
+from respeed.workloads import Arrays, Row, workload
 from respeed.workloads.convnet import _Net
 from respeed.workloads.data_parallel import DataParallel, _Layers
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class _Wrong(_Layers):
     how: str
 
@@ -29,10 +28,10 @@ class _Wrong(_Layers):
             a.parameters[-1][0] += 1e-3
 
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Wrong(DataParallel):
     """Replicas that do not average ("alone"); of which the second has other parameters, fails or ends."""
 
     how: str = ""
-    part_class: ClassVar = _Wrong
+    part_class = _Wrong
     tiny: ClassVar = {**DataParallel.tiny, "how": ""}

@@ -20,7 +20,7 @@ jax = pytest.importorskip("jax")
 make = partial(programs.make, "jax")
 
 
-def test_without_jax_or_its_device_a_row_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jax_a_row_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     how: Any = {"device": "tpu", "precision": "fp32", "threads": 1, "seed": 1}
     with pytest.raises(NotMeasurable, match=r"^no TPU device that jax .* can use: "):
         make_backend("jax", **how)
@@ -30,7 +30,8 @@ def test_without_jax_or_its_device_a_row_cannot_be_measured(monkeypatch: pytest.
         make_backend("jax", **how)
 
 
-def test_a_device_of_its_own_tells_its_name_and_memory_and_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jax_device_tells_name_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device of its own tells its name and memory and is waited for."""
     find_device = importlib.import_module("respeed.backends.jax").find_device
     program = steps(build(make(), case_of("rbm_up", "smoke")), 1)
     made, memory = program.backend, {"bytes_limit": 10, "bytes_in_use": 3}
@@ -47,7 +48,8 @@ def test_a_device_of_its_own_tells_its_name_and_memory_and_is_waited_for(monkeyp
     waited.assert_called_once_with(made.asked)
 
 
-def test_a_program_that_is_built_compiles_nothing_more_and_keeps_its_memory() -> None:
+def test_a_built_program_compiles_nothing_more() -> None:
+    """A program that is built compiles nothing more and keeps its memory."""
     program, events = build(make(), case_of("rbm", "odd")), list[str]()
 
     def listen(event: str, seconds: float, **told: Any) -> None:
@@ -80,7 +82,8 @@ assert {device.id for array in jax.live_arrays() for device in array.devices()} 
 """
 
 
-def test_what_a_row_computes_is_on_its_device_and_nothing_on_the_one_that_jax_begins_with() -> None:
+def test_arrays_stay_on_the_rows_own_device() -> None:
+    """What a row computes is on its device and nothing on the one that JAX begins with."""
     two = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run([sys.executable, "-c", CODE], env=two, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

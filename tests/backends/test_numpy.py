@@ -74,7 +74,7 @@ def test_each_thread_multiplies_alone(by_thread: bool, monkeypatch: pytest.Monke
     assert made.describe().items() >= {"library": "MKL", "version": "2025.1", "threads_set": 2}.items()
 
 
-def test_accelerate_uses_one_thread_or_its_own_number_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accelerate_takes_its_threads_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """The library behind it is another here; all that lies between is Accelerate's."""
     told: list[int] = []
     framework = SimpleNamespace(BLASSetThreading=told.append)
@@ -109,8 +109,18 @@ def test_scipys_library_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert find() == "accelerate"
 
 
-def test_arrays_begin_where_a_cache_line_does_and_are_the_rows_own() -> None:
+def test_arrays_are_aligned_to_cache_lines() -> None:
+    """Arrays begin where a cache line does and are the row's own."""
     values = np.ones((300, 200)).T
     array = make().array(values)
     assert (array.dtype, array.ctypes.data % 64, array.flags.c_contiguous) == (np.float32, 0, True)
     assert not np.shares_memory(array, values)
+
+
+@pytest.mark.parametrize("name", ["sort", "spmv", "convolution"])
+def test_what_numpy_does_alone_needs_one_thread(name: str) -> None:
+    made, case = make_backend("numpy", device="cpu", precision="fp32", threads=1, seed=1), case_of(name, "odd")
+    assert build(made, case)
+    made.threads = 2
+    with pytest.raises(NotMeasurable, match=r"^numpy uses one thread for this: see the row of one core$"):
+        build(made, case)

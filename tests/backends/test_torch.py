@@ -7,15 +7,16 @@ import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock, call
 
 import numpy as np
 import pytest
 import torch
+from torch.torch_version import TorchVersion
 
-from respeed.backends import make_backend, try_device
+from respeed.backends import _cuda, make_backend, try_device
 from respeed.backends import torch as backend
-from respeed.backends._cuda import no_garbage
+from respeed.backends._cuda import Graphs, no_garbage
 from respeed.errors import NotMeasurable
 
 
@@ -39,16 +40,17 @@ ASKED = [(2, "cuda:1", NO_BF16, [1]), (2, "cuda", NO_BF16, []), (1, "cuda:1", "n
 
 
 @pytest.mark.parametrize(("count", "device", "reason", "current"), ASKED)
-def test_a_device_is_there_if_torch_counts_so_many_and_is_asked_what_it_can_do(
+def test_torch_counts_and_describes_its_devices(
     count: int, device: str, reason: str, current: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A device is there if torch counts so many and is asked what it can do."""
     chosen = with_devices(monkeypatch, count, is_bf16_supported=lambda including_emulation: False)
     with pytest.raises(NotMeasurable, match=f"^{reason}"):
         make_backend("torch", device=device, precision="bf16", threads=1, seed=1)
     assert chosen == current
 
 
-def test_a_device_that_torch_cannot_use_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_device_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with_devices(monkeypatch, 0, init=Mock(side_effect=RuntimeError("The driver is too old\nand more of it")))
     reason = f"no CUDA device that torch {torch.__version__} can use: RuntimeError: The driver is too old"
     for name in ("torch", "program"):
@@ -75,7 +77,8 @@ def test_a_small_product_must_be_right(product: Any, reason: str | None, monkeyp
     assert found == {"lasting": not reason}
 
 
-def test_a_device_of_intel_or_apple_tells_its_name_and_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intel_and_apple_devices_tell_name_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device of Intel or Apple tells its name and its memory."""
     xpu = SimpleNamespace(
         mem_get_info=Mock(side_effect=RuntimeError("does not support querying")), memory_reserved=lambda device: 3,
         memory_allocated=lambda device: 1, get_device_name=repr,
@@ -93,7 +96,7 @@ def test_a_device_of_intel_or_apple_tells_its_name_and_its_memory(monkeypatch: p
     assert reasons == [None, None, "no MPS device 1: there is 1, numbered from 0"]
 
 
-def test_a_device_has_the_precisions_that_its_library_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_has_its_librarys_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
     def has(kind: str, new: bool, hip: str | None = None) -> str:
         of = SimpleNamespace(
             is_bf16_supported=lambda including_emulation: new ^ including_emulation, is_tf32_supported=lambda: new,
@@ -113,7 +116,7 @@ def test_a_device_has_the_precisions_that_its_library_says(monkeypatch: pytest.M
         make_backend("torch", device="cpu", precision="tf32", threads=1, seed=1)
 
 
-def test_torch_on_a_cpu_tells_whose_products_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_on_a_cpu_names_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_backend("torch", device="cpu", precision="fp32", threads=1, seed=1)
     for built, name in {"mkl": "MKL", "accelerate": "Accelerate", "open": "OpenBLAS", "x": "torch's own BLAS"}.items():
         monkeypatch.setattr(torch.__config__, "show", lambda of=built: f"settings: BLAS_INFO={of}, USE_MKL=OFF")
@@ -125,9 +128,10 @@ FULL, LARGE = OSError(errno.ENOSPC, "No space left on device"), torch.OutOfMemor
 
 
 @pytest.mark.parametrize("error", [NO_COMPILER, NO_CACHE, FULL, LARGE, MemoryError()], ids=repr)
-def test_kernels_that_cannot_be_used_leave_torchs_operations_and_the_reason_but_for_want_of_room(
+def test_unusable_kernels_leave_torchs_operations_and_a_reason(
     error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Kernels that cannot be used leave torch's operations and the reason but for want of room."""
     fused = pytest.importorskip("respeed.kernels.fused", reason="Triton comes with torch on Linux alone")
     monkeypatch.setattr(backend, "private_folder", lambda name: tmp_path)
     monkeypatch.setenv("TRITON_CACHE_DIR", "")
@@ -158,7 +162,8 @@ def test_low_precision_takes_more(adds_itself: bool, monkeypatch: pytest.MonkeyP
     assert made.memory_factor == (1.5 if adds_itself else 3.0)
 
 
-def test_garbage_is_collected_before_a_step_is_captured_and_not_meanwhile() -> None:
+def test_garbage_is_collected_only_before_a_capture() -> None:
+    """Garbage is collected before a step is captured and not meanwhile."""
     knot = Mock()
     knot.itself, alive = knot, weakref.ref(knot)
     del knot
@@ -166,6 +171,17 @@ def test_garbage_is_collected_before_a_step_is_captured_and_not_meanwhile() -> N
         assert alive() is None
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("version", "is_told"), [("2.13.1", True), ("2.14.0", False)])
+def test_an_older_torch_is_told_of_draws(version: str, is_told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 2.14 a graph does not find the generator of its step by itself, and would draw the same numbers again."""
+    monkeypatch.setattr(torch, "cuda", MagicMock())
+    monkeypatch.setattr(torch, "__version__", TorchVersion(version))
+    monkeypatch.setattr(_cuda, "warm_up_products", Mock())
+    Graphs(torch.device("cpu"), torch.float32, random := torch.Generator())
+    told = torch.cuda.CUDAGraph().register_generator_state.mock_calls  # type: ignore[attr-defined]
+    assert told == ([call(random)] if is_told else [])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from respeed.cli import build_parser
 from tests.conftest import Project
 
 
-def test_check_finds_no_mistake_in_what_is_there_and_loads_no_numerical_library() -> None:
+def test_check_is_clean_and_loads_no_numerical_library() -> None:
+    """Check finds no mistake in what is there and loads no numerical library."""
     code = "import sys; from respeed.cli import main; main(['check'])"
     heavy = "import atexit, sys; atexit.register(lambda: print({'torch', 'pandas', 'numba', 'numpy'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", f"{heavy}\n{code}"], text=True, capture_output=True, check=True)
@@ -16,7 +17,8 @@ def test_check_finds_no_mistake_in_what_is_there_and_loads_no_numerical_library(
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:
+def test_a_closed_pipe_ends_a_command_silently() -> None:
+    """A reader that has seen enough ends a command without a word."""
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -26,7 +28,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_check_tells_every_fault_of_every_file_at_once(project: Project) -> None:
+def test_check_tells_every_fault_at_once(project: Project) -> None:
     workflow = project.folder / "workflow"
     project.edit("workflow/hardware/torch-1.yaml", "PyTorch, one core", r'"\e[31mred\u202e"')
     os.mkfifo(workflow / "hardware/pipe.yaml")
@@ -79,7 +81,8 @@ def test_an_option_that_is_given_twice_adds_up() -> None:
         assert not vars(build_parser().parse_args([command]))[flag.removeprefix("--")]
 
 
-def test_a_command_in_a_folder_of_the_clone_says_which_results_are_its_own(project: Project) -> None:
+def test_a_command_names_the_folder_of_its_results(project: Project) -> None:
+    """A command in a folder of the clone says which results are its own."""
     line = f"respeed: results are those in {project.folder}/workflow, not those in {project.folder}\n"
     assert project.run("sh", "-c", "cd workflow && respeed sessions --smoke", check=False).stdout.startswith(line)
     assert "results are" not in project.run("respeed", "sessions", "--smoke", check=False).stdout

@@ -12,9 +12,8 @@ from tests.signals import lines_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "folder"), [("workload", "workloads"), ("backend", "backends")])
-def test_the_starter_of_a_python_file_is_in_style_and_passes_conformance(
-    project: Project, kind: str, folder: str
-) -> None:
+def test_a_starter_is_in_style_and_conforms(project: Project, kind: str, folder: str) -> None:
+    """The starter of a Python file is in style and passes conformance."""
     path = f"workflow/respeed/{folder}/my_own.py"
     told = project.run("respeed", "new", kind, "my_own").stdout
     assert told == f"wrote {path}; once it is filled in: ./run pytest tests/conformance -k my_own\n"
@@ -38,9 +37,8 @@ def test_the_starter_of_a_python_file_is_in_style_and_passes_conformance(
         (["backend", "hardware"], ("papers=raina2009", "experiments=matmul", "profiles=mine")),
     ],
 )
-def test_a_starter_is_measured_where_it_is_named_and_changes_no_other_run(
-    project: Project, kinds: list[str], settings: tuple[str, ...]
-) -> None:
+def test_a_starter_changes_no_other_run(project: Project, kinds: list[str], settings: tuple[str, ...]) -> None:
+    """A starter is measured where it is named and changes no other run."""
     before = project.run("respeed", "status", "--smoke", CUDA_VISIBLE_DEVICES="").stdout
     for kind in kinds:
         project.run("respeed", "new", kind, "mine")

@@ -21,7 +21,8 @@ def say(*words: str) -> str:
 
 
 @pytest.mark.usefixtures("own_folder")
-def test_no_name_of_a_file_reaches_the_terminal_as_it_is() -> None:
+def test_no_files_name_reaches_the_terminal_raw() -> None:
+    """No name of a file reaches the terminal as it is."""
     write_box()
     for words in (("export", NAME), ("check", NAME), ("import", "gone\x1b[2J"), ("\x1b[2J",)):
         said = say(*words)
@@ -30,7 +31,8 @@ def test_no_name_of_a_file_reaches_the_terminal_as_it_is() -> None:
 
 
 @pytest.mark.usefixtures("own_folder")
-def test_a_command_to_be_pasted_names_the_file_that_was_written() -> None:
+def test_a_pasted_command_names_the_written_file() -> None:
+    """A command to be pasted names the file that was written."""
     write_box()
     name = "a b; $(touch ran) 'c'.zip"
     (line,) = (line for line in say("export", name).splitlines() if line.startswith("next"))
@@ -42,7 +44,7 @@ def test_a_command_to_be_pasted_names_the_file_that_was_written() -> None:
     assert not Path("ran").exists()
 
 
-def test_a_command_may_be_called_with_its_streams_closed() -> None:
+def test_a_command_runs_with_closed_streams() -> None:
     for closed in (">&-", "2>&-"):
         done = subprocess.run(
             f"{shlex.quote(sys.executable)} -m respeed.cli --version {closed}", shell=True, check=False

@@ -39,9 +39,10 @@ def ignore_ctrl_c() -> None:
     [([signal.SIGINT], hear_all), ([signal.SIGTERM], hear_all), ([signal.SIGHUP], hear_all),
      ([signal.SIGINT, signal.SIGTERM], ignore_ctrl_c)],
 )  # fmt: skip
-def test_a_command_that_is_stopped_ends_with_one_line_and_leaves_every_file_as_it_was(
+def test_a_stopped_command_leaves_every_file(
     tmp_path: Path, sent: list[signal.Signals], prepare: Callable[[], None]
 ) -> None:
+    """A command that is stopped ends with one line and leaves every file as it was."""
     kept = tmp_path / "record.json"
     kept.write_text("as it was")
     with subprocess.Popen(

@@ -64,6 +64,7 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, f"respeed.{module}", SimpleNamespace(**said))
 
 
+@pytest.mark.known
 def test_commands_explain_take_and_say_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     """The commands are those of the transcript; of those with `parse`, what their functions are called with."""
     lines = []

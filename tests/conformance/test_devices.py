@@ -48,7 +48,7 @@ def test_ten_steps_as_graphs_are_ten_plain_steps(made: Any, case: Case) -> None:
     assert_same(numbers_of(steps(graphs, count)), numbers_of(steps(plain, count)), is_net)
 
 
-def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
+def test_all_graphs_share_the_memory_of_one(made: Any) -> None:
     kept = made._graphs.bytes_kept()
     program = build(made, case_of("rbm", "odd"))
     assert made.why_plain() is None
@@ -58,7 +58,8 @@ def test_all_graphs_of_a_program_keep_no_more_than_one(made: Any) -> None:
 
 
 @pytest.mark.usefixtures("provokes")
-def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any) -> None:
+def test_an_uncapturable_step_is_plain_with_its_reason(made: Any) -> None:
+    """A step that cannot be captured is plain and says what it was."""
     a, out = filled(made, 1, 8, 8), filled(made, 0, 8, 8)
 
     def waits() -> None:
@@ -79,9 +80,7 @@ def test_a_step_that_cannot_be_captured_is_plain_and_says_what_it_was(made: Any)
 
 
 @pytest.mark.usefixtures("provokes")
-def test_a_step_that_a_library_must_have_seen_at_its_size_is_done_once_undone_and_captured(
-    made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_is_rehearsed_undone_and_captured(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by cuDNN, which has no algorithm within a capture for what it was never asked for outside of one."""
     case, known, step = case_of("matmul", "odd", beta=0.5), [], Matmul.torch
 
@@ -102,7 +101,7 @@ def test_a_step_that_a_library_must_have_seen_at_its_size_is_done_once_undone_an
 
 
 @pytest.mark.usefixtures("provokes")
-def test_draws_go_on_after_a_capture_that_was_broken_off(made: Any) -> None:
+def test_draws_go_on_after_a_broken_capture(made: Any) -> None:
     """In one sequence, whoever draws: a graph that was made before, the step itself, one that is captured after."""
     alike, current = make("torch", "cuda", made.precision, seed=7), torch.cuda.current_stream()
     u, same = (torch.zeros(8, 8, device="cuda") for _ in range(2))
@@ -125,7 +124,8 @@ def test_draws_go_on_after_a_capture_that_was_broken_off(made: Any) -> None:
         np.testing.assert_array_equal(made.host(u), alike.host(alike.uniform(same)))
 
 
-def test_beside_what_is_said_to_be_free_products_and_graphs_have_room(made: Any) -> None:
+def test_free_memory_leaves_room_for_graphs(made: Any) -> None:
+    """Beside what is said to be free products and graphs have room."""
     a, out = filled(made, 1, 64, 64), filled(made, 0, 64, 64)
     gc.collect()
     torch.cuda.empty_cache()

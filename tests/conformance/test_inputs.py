@@ -1,8 +1,9 @@
 """The workloads' own cases: counts, the numbers that they compute on, torch's operations, and what checks compare.
 
-Records of two versions compare if these stay. ./run python -m tests.conformance.test_inputs writes `inputs.txt` anew.
+Records of two versions compare if these stay.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from respeed.model import Case
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import Zeros
 from tests.conformance.programs import ODD, build, case_of, make, name_of, steps
+from tests.known import WRITE, assert_known
 
 KNOWN = Path(__file__).with_name("inputs.txt")
 # The steps of these run in other processes, or not without an accelerator.
@@ -83,12 +85,12 @@ def described(given: Any) -> str:
     return f"{kind}{array.shape} " + " ".join(f"{number:.3e}" for number in numbers if values.any())
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_ones(case: Case) -> None:
-    known = dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text("utf-8"), re.DOTALL | re.MULTILINE))
-    if name_of(case) not in known:
-        pytest.skip("nothing is known of it yet: ./run python -m tests.conformance.test_inputs writes it down")
-    now, before = "\n".join(facts_of(case)), known[name_of(case)]
+def read_known() -> dict[str, str]:
+    return dict(re.findall(r"^== (\S+)\n(.*?)\n\n", KNOWN.read_text("utf-8"), re.DOTALL | re.MULTILINE))
+
+
+def assert_near(case: Case, now: str, before: str) -> None:
+    """The words are the same, and the numbers but for rounding."""
     assert COMPUTED.sub("#", now).splitlines() == COMPUTED.sub("#", before).splitlines()
     for mine, theirs in zip(now.splitlines(), before.splitlines(), strict=True):
         numbers, right = ([float(number) for number in COMPUTED.findall(line)] for line in (mine, theirs))
@@ -97,5 +99,24 @@ def test_a_case_computes_on_the_known_numbers_and_its_check_compares_the_known_o
         assert numbers == pytest.approx(right, rel=1e-3, abs=share * max(map(abs, right[:2]), default=0)), mine
 
 
-if __name__ == "__main__":
-    KNOWN.write_text("".join(f"== {name_of(case)}\n" + "\n".join(facts_of(case)) + "\n\n" for case in CASES), "utf-8")
+def known_or_new(case: Case, before: str) -> str:
+    """Return what is known of a case, or what is so now if that is something else."""
+    now = "\n".join(facts_of(case))
+    try:
+        assert_near(case, now, before)
+    except AssertionError:
+        return now
+    return before
+
+
+@pytest.mark.known
+def test_the_known_inputs_are_of_every_case() -> None:
+    known, cases = read_known(), {name_of(case): case for case in CASES}
+    if WRITE in os.environ:
+        known = {name: known_or_new(case, known.get(name, "")) for name, case in cases.items()}
+    assert_known(KNOWN, "".join(f"== {name}\n{known.get(name, '')}\n\n" for name in sorted(cases)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_a_case_has_the_known_inputs_and_checks(case: Case) -> None:
+    assert_near(case, "\n".join(facts_of(case)), read_known()[name_of(case)])

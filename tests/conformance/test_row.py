@@ -25,7 +25,7 @@ def drawn(place: Place, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("place", places())
-def test_a_row_says_of_itself_what_every_row_must(place: Place) -> None:
+def test_a_row_describes_itself_completely(place: Place) -> None:
     made, is_jax, values = make(*place), place.backend == "jax", np.ones((256, 256))
     facts: Any = made.describe()
     assert all(facts.get(key) for key in ("package", "library", "threads_set"))
@@ -44,7 +44,7 @@ def test_a_row_says_of_itself_what_every_row_must(place: Place) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_rehearsals_run_small_passes_as_such_and_as_large_ones(backend: str) -> None:
+def test_rehearsals_run_passes_as_they_will(backend: str) -> None:
     made, seen = make(backend), list[int]()
     for how in made.rehearsals():
         with how:
@@ -53,7 +53,8 @@ def test_rehearsals_run_small_passes_as_such_and_as_large_ones(backend: str) -> 
 
 
 @pytest.mark.parametrize("place", places(of=("jax", "numpy", "torch")))
-def test_draws_are_those_of_the_seed_and_none_is_like_the_ones_before_or_beside_it(place: Place) -> None:
+def test_draws_follow_the_seed_and_never_repeat(place: Place) -> None:
+    """Draws are those of the seed and none is like the ones before or beside it."""
     draws, same, others = (drawn(place, seed) for seed in (7, 7, 8))
     assert 0 <= draws.min() < draws.max() < 1
     np.testing.assert_array_equal(draws, same)
@@ -73,7 +74,8 @@ def made(request: pytest.FixtureRequest) -> Iterator[Backend]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 37])
-def test_every_item_is_done_once_and_no_more_at_a_time_than_there_are_threads(made: Any, count: int) -> None:
+def test_every_item_runs_once_within_the_threads(made: Any, count: int) -> None:
+    """Every item is done once and no more at a time than there are threads."""
     done, places = list[int](), threading.Semaphore(THREADS)
 
     def work(item: int) -> None:
@@ -86,7 +88,9 @@ def test_every_item_is_done_once_and_no_more_at_a_time_than_there_are_threads(ma
     assert (sorted(done), made.describe()["threads_set"]) == ([*range(count)], THREADS)
 
 
-def test_an_error_in_a_thread_is_raised_and_the_next_work_is_spread_again(made: Any) -> None:
+def test_a_threads_error_is_raised_and_work_continues(made: Any) -> None:
+    """An error in a thread is raised and the next work is spread again."""
+
     def fail(item: int) -> None:
         if item == 7:
             raise ValueError("item 7")
@@ -106,7 +110,8 @@ mixed = pytest.mark.parametrize("place", places("bf16", "fp16", of=["torch"]))
 
 @mixed
 @pytest.mark.parametrize("stack", [(), (3,)])
-def test_changes_too_small_for_the_precision_add_up_in_what_is_learned(place: Place, stack: tuple[int, ...]) -> None:
+def test_tiny_changes_add_up_in_what_is_learned(place: Place, stack: tuple[int, ...]) -> None:
+    """Changes too small for the precision add up in what is learned."""
     made = make(*place)
     learned, one = made.array(np.ones((*stack, 8, 8)), exact=True), made.array(np.ones((*stack, 8, 1)))
     for _ in range(100):

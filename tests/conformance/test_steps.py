@@ -31,7 +31,7 @@ def test_a_step_on_two_threads_agrees_with_float64(place: Place, case: Case) -> 
 
 
 @at(ODD, places("fp32", on="cpu", of=["torch"]))
-def test_the_operations_of_accelerators_are_right_where_there_is_none(place: Place, case: Case) -> None:
+def test_accelerator_operations_are_right_without_one(place: Place, case: Case) -> None:
     made = TorchOnCpu(place.precision, 1, 1)
     made.in_pieces = False
     assert is_right(build(made, case))
@@ -41,7 +41,8 @@ ABOVE = {"fp32": "fp64", "fp16": "fp32", "bf16": "fp16"}
 
 
 @at([case for case in ODD if workloads()[case.workload].products], places(*ABOVE, on="cpu"))
-def test_a_step_does_not_pass_as_one_of_the_next_precision(place: Place, case: Case) -> None:
+def test_a_step_fails_as_the_next_precision(place: Place, case: Case) -> None:
+    """A step does not pass as one of the next precision."""
     above = ABOVE[place.precision]
     if not runs(case.workload, place.backend, above):
         pytest.skip(f"{case.workload} does not run in {above}")
@@ -73,7 +74,8 @@ def allocated_bytes(backend: str, step: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("workload", [name for name, costs in COSTS.items() if "read" in costs])
-def test_the_host_reads_what_a_step_costs_if_a_case_asks(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_host_reads_a_cost_if_asked(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host reads what a step costs if a case asks."""
     program = build(make("numpy"), case_of(workload, "smoke", cost="read"))
     costs, asked, host = getattr(program.arrays, program.workload.read), [], program.backend.host
     monkeypatch.setattr(program.backend, "host", lambda array: asked.append(array is costs) or host(array))

@@ -122,19 +122,20 @@ def bent(program: Program, of: str) -> Wrong:
 
 @pytest.mark.parametrize("wrong", [idle, cached, cached_but_for_what_is_learned])
 @once(ALL, "fp32")
-def test_a_step_that_computes_at_first_alone_does_not_pass_later(place: Place, case: Case, wrong: Any) -> None:
+def test_a_step_that_stops_computing_fails(place: Place, case: Case, wrong: Any) -> None:
+    """A step that computes at first alone does not pass later."""
     first, later = first_and_later(plant(build(make(*place), case), wrong))
     assert first <= TOLERANCE["fp32"] < later
 
 
 @once(HERE, "fp32", "fp64")
-def test_a_step_that_is_rounded_later_does_not_pass(place: Place, case: Case) -> None:
+def test_a_step_rounded_later_fails(place: Place, case: Case) -> None:
     first, later = first_and_later(plant(build(make(*place), case), rounded))
     assert first <= TOLERANCE[place.precision] < later
 
 
 @once([case for case in HERE if RATES[case.workload]], "fp32", "fp64")
-def test_a_rate_that_is_a_little_off_does_not_pass(place: Place, case: Case) -> None:
+def test_a_rate_slightly_off_fails(place: Place, case: Case) -> None:
     """By 1 % in fp32, by 0.1 % in fp64."""
     right: Any = make_workload(case)
     for name in RATES[case.workload]:
@@ -146,7 +147,8 @@ def test_a_rate_that_is_a_little_off_does_not_pass(place: Place, case: Case) -> 
 
 
 @once([case for case in HERE if LEARNED[case.workload] and case.workload not in LIKE_OTHERS], "fp32")
-def test_one_array_that_is_off_in_one_element_does_not_pass(place: Place, case: Case) -> None:
+def test_one_wrong_element_fails(place: Place, case: Case) -> None:
+    """One array that is off in one element does not pass."""
     for name in LEARNED[case.workload]:
         program = plant(build(make(*place), case), partial(bent, of=name))
         assert min(first_and_later(program)) > TOLERANCE["fp32"], name
@@ -163,7 +165,7 @@ def spoiled(program: Program, of: str) -> Wrong:
 
 
 @once(HERE, "fp32")
-def test_a_step_that_spoils_what_it_should_only_read_does_not_pass(place: Place, case: Case) -> None:
+def test_a_step_that_spoils_its_inputs_fails(place: Place, case: Case) -> None:
     """No check may take what it expects from arrays as the step left them.
 
     The lengths that a line search tries are no such array: by whichever of them, coefficients come to their optimum.
@@ -186,7 +188,8 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("case", "draws"), DRAWN)
-def test_samples_that_do_not_follow_from_their_draws_do_not_pass(case: Case, draws: str) -> None:
+def test_samples_against_their_draws_fail(case: Case, draws: str) -> None:
+    """Samples that do not follow from their draws do not pass."""
     program = steps(build(make("numpy"), case), 1)
     write(program, draws, 1 - programs.numbers_of(program)[draws])
     assert largest(program) > TOLERANCE["fp32"]
@@ -220,7 +223,7 @@ def test_products_in_tf32_do_not_pass(place: Place, case: Case) -> None:
     assert largest(program) > TOLERANCE["fp32"]
 
 
-def test_a_program_that_is_wrong_later_shows_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_wrong_later_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     order = order_of("torch-1")
     bench, _ = make_bench(make("torch"))
     right = bench.backend.build

@@ -1,11 +1,13 @@
-"""The picture of the packages in CONTRIBUTING.md is that of the imports. `python -m tests.docs.test_map` draws it."""
+"""The picture of the packages in CONTRIBUTING.md is that of the imports."""
 
 import re
 from itertools import permutations
 
 import grimp
+import pytest
 
 from respeed.paths import ROOT
+from tests.known import assert_known
 
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PICTURE = re.compile(r"(?<=```mermaid\n)flowchart TD\n.*?(?=```)", re.DOTALL)
@@ -28,12 +30,9 @@ def draw() -> str:
     return "flowchart TD\n" + "".join(lines)
 
 
-def test_the_picture_of_the_packages_is_that_of_the_imports() -> None:
-    found = PICTURE.search(CONTRIBUTING.read_text(encoding="utf-8"))
-    assert found, "no picture"
-    assert found[0] == draw(), "draw it again: ./run python -m tests.docs.test_map"
-
-
-if __name__ == "__main__":
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    CONTRIBUTING.write_text(PICTURE.sub(lambda _: draw(), text), encoding="utf-8")
+@pytest.mark.known
+def test_the_picture_shows_the_packages_imports() -> None:
+    picture = draw()
+    text, count = PICTURE.subn(lambda _: picture, CONTRIBUTING.read_text(encoding="utf-8"))
+    assert count == 1
+    assert_known(CONTRIBUTING, text)

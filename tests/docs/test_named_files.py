@@ -48,7 +48,8 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
-def test_every_file_module_and_heading_that_a_page_names_is_there(path: Path) -> None:
+def test_every_file_and_heading_named_exists(path: Path) -> None:
+    """Every file module and heading that a page names is there."""
     text = path.read_text(encoding="utf-8")
     assert [word for word in named(text) if not is_there(word)] == []
     for file, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
@@ -57,7 +58,7 @@ def test_every_file_module_and_heading_that_a_page_names_is_there(path: Path) ->
         assert not heading or heading in anchors(target), f"{file}#{heading}"
 
 
-def test_every_fault_has_what_happens_and_names_a_test() -> None:
+def test_every_fault_has_an_answer_and_test() -> None:
     for line in (ROOT / "docs/faults.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("| ") and not line.startswith(("| ---", "| fault")):
             fault, answer, test = (cell.strip() for cell in line.strip("|").split(" | "))

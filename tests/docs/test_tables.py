@@ -3,6 +3,8 @@
 import ast
 import inspect
 
+import pytest
+
 from respeed.analysis import tables
 from respeed.analysis.tables import TABLES, dtypes_of
 from respeed.paths import ROOT
@@ -62,5 +64,6 @@ def describe_tables() -> str:
     return page
 
 
-def test_the_page_of_tables_says_what_each_column_is() -> None:
+@pytest.mark.known
+def test_the_page_of_tables_describes_each_column() -> None:
     assert_known(ROOT / "docs/tables.md", describe_tables())

@@ -28,8 +28,9 @@ def drawn(experiment: str, name: str = "raina2009", *, smoke: bool = False) -> F
     return draw_table(shown, paper, paper.experiments[experiment], "box", color_packages(shown.rows(Cell)))
 
 
+@pytest.mark.known
 @pytest.mark.parametrize("name", ["rbm desk", "sparse-coding server"])
-def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
+def test_figures_of_known_tables_are_unchanged(name: str) -> None:
     shown, (experiment, machine) = known_results("desk", "server"), name.split()
     paper = next(paper for paper in shown.papers.values() if experiment in paper.experiments)
     colors = color_packages(shown.rows(Cell))
@@ -37,7 +38,9 @@ def test_figures_of_known_tables_are_drawn_as_they_were(name: str) -> None:
     assert_drawn(figure, name.replace(" ", "-"))
 
 
-def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_number() -> None:
+@pytest.mark.known
+def test_the_forest_has_every_case_and_machine() -> None:
+    """The forest has each case of a claim on every machine with the paper's number."""
     shown = known_results("desk", "server")
     paper = next(iter(shown.papers.values()))
     figure = draw_forest(shown, paper, answered_claims(shown, paper))
@@ -45,7 +48,8 @@ def test_the_forest_has_each_case_of_a_claim_on_every_machine_with_the_papers_nu
     assert_legible(figure)
 
 
-def test_without_a_cpu_the_papers_fastest_row_is_the_base() -> None:
+@pytest.mark.known
+def test_without_a_cpu_the_papers_row_is_base() -> None:
     cases = load_paper("tensorflow-benchmarks").experiments["vgg16"].cases
     for seconds, case in zip((0.1, 0.11), cases, strict=False):
         for number, noise in enumerate(NOISE, start=1):
@@ -72,7 +76,9 @@ def test_lines_join_growing_sizes_of_one_program_alone(
     assert is_growing(experiment, work) == may_join
 
 
-def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour() -> None:
+@pytest.mark.known
+def test_no_two_rows_look_alike() -> None:
+    """No two rows look alike one core is small and a package has its colour."""
     write_machine((*ALL, *DOUBLE), paper="bergstra2010", rounds=2)
     figure = drawn("nets", "bergstra2010")
     assert_drawn(figure, "nets")
@@ -83,7 +89,9 @@ def test_no_two_rows_look_alike_one_core_is_small_and_a_package_has_its_colour()
     assert lines[labels.index("PyTorch, GPU")].get_color() == COLORS[2]
 
 
-def test_of_very_many_published_rows_the_fastest_of_each_year_are_drawn() -> None:
+@pytest.mark.known
+def test_of_many_published_rows_each_years_fastest_stays() -> None:
+    """Of very many published rows the fastest of each year are drawn."""
     write_machine(DOUBLE, paper="check-blas", rounds=2)
     assert_drawn(drawn("threads", "check-blas"), "fastest-of-each-year")
 

@@ -24,9 +24,10 @@ LONG = {"machine": "intel-xeon-box-1" * 4, "label": "a program that has a name o
 
 
 @pytest.mark.parametrize(("profiles", "names"), [(ALL, LONG), ((), {})])
-def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
+def test_no_words_of_figures_overlap(
     monkeypatch: pytest.MonkeyPatch, profiles: tuple[str, ...], names: dict[str, str]
 ) -> None:
+    """No words of any figure lie on others or beyond the page."""
     kept = dict[str, Figure]()
     monkeypatch.setattr(figures, "save_figure", lambda figure, path: kept.update({str(path): figure}))
     write_machine(profiles, **names, rounds=2)
@@ -39,7 +40,8 @@ def test_no_words_of_any_figure_lie_on_others_or_beyond_the_page(
         assert names.get("machine", "box") in words, path
 
 
-def test_a_label_comes_out_as_text_whatever_is_in_it_and_the_report_sets_it_in_its_own_face() -> None:
+def test_a_label_is_text_in_the_reports_face() -> None:
+    """A label comes out as text whatever is in it and the report sets it in its own face."""
     write_machine(CPU, label="$a$<&> ", rounds=1)
     svg = Path("rbm.svg")
     figures.save_figure(drawn("rbm"), svg.with_suffix(""))

@@ -19,7 +19,7 @@ from respeed.inputs.papers import load_papers
 from respeed.paths import records_folder
 from respeed.records import read_records, write_description
 from tests.derived import ALL, GPU, OPENBLAS, PROFILES
-from tests.known import assert_known
+from tests.known import assert_all_known
 from tests.made import FIRST_DAY, LATER, description, make_lines
 
 KNOWN = Path(__file__).with_name("known")
@@ -109,11 +109,8 @@ def make() -> dict[str, str]:
     return found | {f"{name}.json": json.dumps(one, indent=1) for name, one in shorter.items()}
 
 
-def test_of_known_records_every_number_and_word_is_the_known_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.known
+def test_known_records_give_the_known_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of known records every number and word is the known one."""
     monkeypatch.chdir(tmp_path)
-    made = make()
-    assert sorted(made) == sorted(path.name for path in KNOWN.iterdir())
-    for name, text in made.items():
-        assert_known(KNOWN / name, text)
+    assert_all_known(KNOWN, make())

@@ -55,7 +55,8 @@ def shown() -> list[str]:
     return [line.strip() for line in say_denied("loops") if line.startswith("    ")]
 
 
-def test_what_a_user_is_shown_allows_it_once_it_is_written_down(paper: Path) -> None:
+def test_what_was_shown_is_allowed_once_written(paper: Path) -> None:
+    """What a user is shown allows it once it is written down."""
     *_, last = lines = say_denied("loops")
     assert lines[0] == "loops: its programs are not allowed to run"
     assert shown() == [f"./multiply {order} {n}" for order in ("columns", "rows") for n in (1024, 512, 64)]
@@ -69,7 +70,7 @@ def test_what_a_user_is_shown_allows_it_once_it_is_written_down(paper: Path) -> 
     assert say_denied("loops") == []
 
 
-def test_every_command_of_every_row_and_preset_is_shown_whole(paper: Path) -> None:
+def test_every_command_is_shown_whole(paper: Path) -> None:
     long = "--sizes 512,1024,2048 " * 20
     change(paper, "[./multiply, rows,", f"[sh, -c, 'touch asked; : {long}', '{long}',")
     change(paper, 'smoke_cases: [{case: "64", n: 64,', 'smoke_cases: [{case: "64", n: 64, what: touch unasked,')

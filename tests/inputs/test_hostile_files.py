@@ -38,7 +38,7 @@ CELLS = st.sampled_from(
 @pytest.mark.parametrize("kind", [*KINDS, "raina", "printed"])
 @settings(max_examples=12)  # some read a whole file
 @given(data=st.data())
-def test_whatever_stands_in_a_file_gives_a_value_or_lines(
+def test_any_file_gives_a_value_or_lines(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
 ) -> None:
     """Any bytes; what the files are made of, in any order; or a part of a right file is another, or is missing."""
@@ -84,7 +84,8 @@ IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", IRREGULAR)
-def test_what_is_no_regular_file_or_too_large_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+def test_irregular_and_large_files_are_refused(tmp_path: Path, kind: str) -> None:
+    """What is no regular file or too large is refused at once."""
     readers: dict[str, Callable[[Path], object]] = {FILES[one].name: FILES[one].read for one in (*KINDS, "printed")}
     readers["mine.py"] = lambda path: read_workload(path, "Mine")
     make, complaint = IRREGULAR[kind]
@@ -129,7 +130,7 @@ def test_a_scalar_is_what_it_looks_like(tmp_path: Path, text: str, value: object
         ("a: " + "[" * 1000, "is not YAML"),
     ],
 )
-def test_yaml_that_is_not_plain_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
+def test_yaml_beyond_plain_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "some.yaml").write_text(text, "utf-8")
     (line,) = mistakes_of(lambda: read_yaml(tmp_path / "some.yaml"))
     assert complaint in line

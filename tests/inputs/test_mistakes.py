@@ -25,7 +25,8 @@ KNOWN = [
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=[f"{kind}: {list(change.values())}" for kind, change, *_ in KNOWN])
-def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, known: Any) -> None:
+def test_each_mistake_is_a_known_line(tmp_path: Path, known: Any) -> None:
+    """Each mistake is a known line and all are found at once."""
     kind, change, *says = known
     file = FILES[kind]
     text = file.text
@@ -42,7 +43,7 @@ def test_each_mistake_is_a_known_line_and_all_are_found_at_once(tmp_path: Path, 
     assert not any("\n" in line or len(line) > 700 or "pydantic" in line or "nput should" in line for line in lines)
 
 
-def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> None:
+def test_tables_and_claims_are_checked_in_one_pass(tmp_path: Path) -> None:
     claim = "  else: {says: So., test: mean, of: [fastr], mean: geometric}\n"
     text = DRAFT.replace("workload: rbm", "workload: rmb").replace("claims:\n", f"claims:\n{claim}")
     with pytest.raises(UserError) as found:
@@ -55,7 +56,8 @@ def test_tables_claims_and_numbers_are_looked_at_in_one_pass(tmp_path: Path) -> 
     ]
 
 
-def test_a_draft_with_a_mistake_stops_only_who_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_draft_stops_only_who_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A draft with a mistake stops only who asks for it."""
     read("draft", tmp_path / "x")
     (tmp_path / "x/draft").rename(tmp_path / "good")
     wrong = DRAFT.replace("unit: examples a", "unit: examples per").replace("label: NumPy", "lable: NumPy")
@@ -71,9 +73,8 @@ def test_a_draft_with_a_mistake_stops_only_who_asks_for_it(tmp_path: Path, capsy
         papers.load("draf")
 
 
-def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_profiles_include_those_with_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All profiles are also those with mistakes which must not go without a word."""
     for name, text in (("good", "all"), ("bad", "al"), ("Bad name", "all")):
         (tmp_path / f"{name}.yaml").write_text(FILES["cpu"].text.replace("threads: all", f"threads: {text}"), "utf-8")
     profiles = replace(PROFILE_FILES, folder=tmp_path)
@@ -83,7 +84,7 @@ def test_all_profiles_are_also_those_with_mistakes_which_must_not_go_without_a_w
     assert any("'Bad name' cannot be the name" in line for line in profiles.check())
 
 
-def test_printed_numbers_in_a_file_of_another_name_are_told(tmp_path: Path) -> None:
+def test_numbers_in_a_misnamed_file_are_told(tmp_path: Path) -> None:
     read("draft", tmp_path)
     (tmp_path / "draft/published.csv").rename(tmp_path / "draft/Published.CSV.txt")
     (line,) = replace(PAPER_FILES, folder=tmp_path).check()

@@ -17,11 +17,11 @@ METHODS = "".join(f"    def {name}(self): ...\n" for name in registry.METHODS)
 WHOLE = f"""
 raise SystemExit
 
-@dataclass(frozen=True, kw_only=True)
+@workload
 class Base(Workload):
     size: int
     rate: float = 1.0
-    precisions: ClassVar[tuple[str, ...]] = ("fp64",)
+    precisions = ("fp64",)
 
     def torch(self, a, row): ...
 {METHODS}
@@ -50,7 +50,7 @@ BACKEND = 'DEVICES = ("cpu",)\nPRECISIONS: tuple[str, ...] = ("fp32",)\nclass Ba
     ],
     ids=range(13),
 )  # fmt: skip
-def test_what_is_wrong_with_a_workload_is_a_line_each(tmp_path: Path, text: str | bytes, lines: list[str]) -> None:
+def test_a_wrong_workload_has_a_line_each(tmp_path: Path, text: str | bytes, lines: list[str]) -> None:
     path = tmp_path / "mine.py"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     said = mistakes_of(lambda: read_workload(path, "Mine"))
@@ -61,13 +61,14 @@ def test_what_is_wrong_with_a_workload_is_a_line_each(tmp_path: Path, text: str 
 
 
 @pytest.mark.parametrize(("old", "new", "line"), REFUSED["backend"])
-def test_what_is_wrong_with_a_backend_is_a_line(tmp_path: Path, old: str, new: str, line: str) -> None:
+def test_a_wrong_backend_has_one_line(tmp_path: Path, old: str, new: str, line: str) -> None:
     (tmp_path / "mine.py").write_text(BACKEND.replace(old, new), "utf-8")
     (said,) = mistakes_of(lambda: read_backend(tmp_path / "mine.py"))
     assert line in said
 
 
-def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_is_run(tmp_path: Path) -> None:
+def test_a_workload_is_read_with_its_bases(tmp_path: Path) -> None:
+    """Fields are parameters and what a class inherits is its own and nothing is run."""
     path = tmp_path / "mine.py"
     path.write_text(WHOLE)
     facts = read_workload(path, "Mine")
@@ -75,7 +76,7 @@ def test_fields_are_parameters_and_what_a_class_inherits_is_its_own_and_nothing_
     assert (facts.precisions, facts.products, facts.allocates) == (("fp64",), False, False)
     assert [facts.has_step_for(name) for name in ("torch", "jax", "numpy")] == [True, True, False]
     path = tmp_path / "other.py"
-    path.write_text(WHOLE + '    frameworks: ClassVar = ("jax",)\n')
+    path.write_text(WHOLE + '    frameworks = ("jax",)\n')
     assert [read_workload(path, "Mine").has_step_for(name) for name in ("torch", "jax")] == [False, True]
     (tmp_path / "mine_too.py").write_text(BACKEND)
     backend = read_backend(tmp_path / "mine_too.py")

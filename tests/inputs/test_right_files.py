@@ -18,8 +18,9 @@ from respeed.inputs.reader import json_schema, read_yaml
 from respeed.model import UNITS, Paper
 from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, STARTERS
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
+from tests.known import assert_known
 
-# The models of the files that people write; `./run python -m tests.inputs.test_right_files` writes their schemas.
+# The models of the files that people write.
 FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Notes, "paper": Paper}
 WRITTEN = {
     "config": [ROOT / "config.yaml"],
@@ -29,11 +30,12 @@ WRITTEN = {
 }
 
 
+@pytest.mark.known
 @pytest.mark.parametrize("name", FORMS)
-def test_the_schema_for_editors_is_that_of_the_model_and_all_files_fit_it(name: str) -> None:
-    """If not: ./run python -m tests.inputs.test_right_files"""
-    schema = json.loads((ROOT / "workflow/schemas" / f"{name}.schema.json").read_bytes())
-    assert schema == json_schema(FORMS[name])
+def test_every_schema_is_current_and_files_fit(name: str) -> None:
+    """The schema for editors is that of the model and all files fit it."""
+    schema = json_schema(FORMS[name])
+    assert_known(ROOT / "workflow/schemas" / f"{name}.schema.json", json.dumps(schema, indent=2) + "\n")
     Draft202012Validator.check_schema(schema)
     for path in WRITTEN[name]:
         assert [error.message for error in Draft202012Validator(schema).iter_errors(read_yaml(path) or {})] == []
@@ -76,11 +78,13 @@ def test_what_is_written_is_what_is_meant(
         ("theano-tutorials", "programs", ["logistic sgd", "logistic cg", "mlp", "mlp cost read"]),
     ],
 )
-def test_a_column_has_the_printed_words_or_those_of_its_case(paper: str, experiment: str, words: list[str]) -> None:
+def test_a_column_has_its_printed_words(paper: str, experiment: str, words: list[str]) -> None:
+    """A column has the printed words or those of its case."""
     assert [*load_paper(paper).experiments[experiment].column_words().values()][: len(words)] == words
 
 
-def test_what_an_algorithm_needs_of_its_own_stands_above_a_case_s_and_is_not_for_what_is_tried(tmp_path: Path) -> None:
+def test_an_algorithms_parameters_override_the_cases(tmp_path: Path) -> None:
+    """What an algorithm needs of its own stands above a case's and is not for what is tried."""
     algorithm = "{label: It, published_for: [cpu], parameters: {learning_rate: 0.5}}"
     text = DRAFT.replace("    workload: rbm\n", f"    workload: rbm\n    algorithms: {{rbm: {algorithm}}}\n")
     for old, new in (("hidden: 500}", "hidden: 500, learning_rate: 0.2}"), ("case: tiny", "case: tiny, column: small")):
@@ -97,7 +101,8 @@ def configured(folder: Path, old: str = "", new: str = "", **overrides: object) 
     return load_config(path, overrides)
 
 
-def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_wrong(tmp_path: Path) -> None:
+def test_one_profile_needs_no_list(tmp_path: Path) -> None:
+    """One profile may be named without a list and what is overridden may be wrong."""
     config = configured(tmp_path, "profiles: all", "profiles: [gone]", profiles="torch-1", cluster="true")
     assert (config.profiles, config.cluster, config.all_profiles) == (("torch-1",), True, False)
     # As words, which Snakemake hands on of what is within a mapping.
@@ -106,13 +111,14 @@ def test_one_profile_may_be_named_without_a_list_and_what_is_overridden_may_be_w
     assert (preset.rounds, preset.most, preset.minutes) == (3, 7, 2.5)
 
 
-def test_rounds_most_and_minutes_may_be_said_in_place_of_the_chosen_preset_s(tmp_path: Path) -> None:
+def test_rounds_and_minutes_override_the_preset(tmp_path: Path) -> None:
+    """Rounds most and minutes may be said in place of the chosen preset's."""
     whole = configured(tmp_path).preset
     assert configured(tmp_path, "seed:", "minutes: 7\nseed:", rounds="3").preset == replace(whole, rounds=3, minutes=7)
     assert configured(tmp_path, "seed:", "minutes: 7\nseed:", most=9, minutes=0).preset.minutes == 0
 
 
-def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path) -> None:
+def test_several_rows_stand_beside_one_architecture(tmp_path: Path) -> None:
     paper = draft(tmp_path)
     cell = CellKey("box", "paper", "rbm", "576x1024", "rbm", "gpu")
     assert rows_beside(paper, cell, "gpu") == ["gpu-a", "gpu-b"]
@@ -132,14 +138,15 @@ def test_rows_are_free_and_several_stand_beside_one_architecture(tmp_path: Path)
         ("rbm,small,numpy,3579.84", '"rbm","small", "numpy" ,3579.84'),
     ],
 )
-def test_numbers_as_spreadsheets_save_them_are_the_same_numbers(tmp_path: Path, old: str, new: str) -> None:
+def test_numbers_from_spreadsheets_are_the_same(tmp_path: Path, old: str, new: str) -> None:
     right = draft(tmp_path / "right")
     saved = draft(tmp_path / "saved", csv=DRAFT_CSV.replace(old, new))
     assert (saved.published, saved.speedups) == (right.published, right.speedups)
 
 
 @pytest.mark.parametrize("words", ["Out of memory", "n/a", "-", "> one day"])
-def test_words_in_place_of_a_number_are_printed_and_count_as_no_number(tmp_path: Path, words: str) -> None:
+def test_words_for_a_number_count_as_none(tmp_path: Path, words: str) -> None:
+    """Words in place of a number are printed and count as no number."""
     line = "rbm,large,{},{},examples a second,{}\n"
     csv = f"{DRAFT_CSV}{line.format('cpu', '', words)}{line.format('gpu-a', 5, 5)}"
     paper = draft(tmp_path, csv=csv)
@@ -154,7 +161,8 @@ def test_words_in_place_of_a_number_are_printed_and_count_as_no_number(tmp_path:
     assert not alone.has_figure(alone.experiments["rbm"])
 
 
-def test_a_rate_becomes_seconds_by_the_batch_or_the_case_s_examples_or_by_what_is_counted(tmp_path: Path) -> None:
+def test_a_rate_becomes_seconds_by_its_count(tmp_path: Path) -> None:
+    """A rate becomes seconds by the batch or the case's examples or by what is counted."""
     paper = draft(tmp_path, csv=f"{DRAFT_CSV}\nrbm,large,cpu,600,examples a second,600\n".replace("\n", "\r\n"))
     assert paper.seconds("rbm", "small", "gpu-a") == pytest.approx(60 / 38310)
     assert paper.seconds("rbm", "large", "cpu") == pytest.approx(10.0)
@@ -168,17 +176,11 @@ def test_a_rate_becomes_seconds_by_the_batch_or_the_case_s_examples_or_by_what_i
     assert rates.speedup("rbm", "small", "gpu-a", ["numpy"]) == pytest.approx(38310 / 3579.84)
 
 
-def test_four_thousand_million_of_what_is_counted_at_two_of_each_unit_take_their_time() -> None:
+def test_every_unit_turns_counts_into_seconds() -> None:
+    """Four thousand million of what is counted at two of each unit take their time."""
     seconds = {"seconds": 2.0, "milliseconds": 0.002, "GFLOP/s": 2.0, "GB/s": 2.0}
     seconds |= dict.fromkeys(("examples a second", "images a second"), 2e9)
     seconds |= dict.fromkeys(("million pixels a second", "million elements a second"), 2000.0)
     seconds |= {"billion paths a second": 2.0}
     assert {name: unit.seconds(2.0, 4e9) for name, unit in UNITS.items()} == seconds
     assert {unit.value(seconds[name], 4e9) for name, unit in UNITS.items()} == {2.0}
-
-
-if __name__ == "__main__":
-    for name, form in FORMS.items():
-        (ROOT / "workflow/schemas" / f"{name}.schema.json").write_text(
-            json.dumps(json_schema(form), indent=2) + "\n", encoding="utf-8"
-        )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 from respeed import kernels
 from respeed.kernels import layers
@@ -20,7 +21,8 @@ ACTIVATIONS = {"sigmoid": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh}
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_as_exact_as_their_type_everywhere_and_let_nan_through(name: str, dtype: Any) -> None:
+def test_activations_are_exact_and_pass_nan(name: str, dtype: Any) -> None:
+    """Activations are as exact as their type everywhere and let NaN through."""
     some, ends = 10 * np.random.default_rng(1).standard_normal(100_000), [-np.inf, -1e30, 1e30, np.inf]
     z = np.concatenate([some, np.linspace(-1000, 1000, 10_001), ends]).astype(dtype)
     out = np.append(z, dtype(np.nan))[None]
@@ -54,7 +56,7 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.0), (1, 0.5), (5, 0.0), (5, 0.5)])
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
-def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) -> None:
+def test_compiled_products_equal_numpys(dtype: type, m: int, transposed: str, beta: float) -> None:
     random = np.random.default_rng(m)
     a, b, out = (random.standard_normal(shape).astype(dtype) for shape in ((m, 7), (7, 3), (m, 3)))
     a, b = (x.T.copy().T if name in transposed else x for name, x in (("a", a), ("b", b)))
@@ -67,7 +69,8 @@ def test_products_are_numpys(dtype: type, m: int, transposed: str, beta: float) 
 @pytest.mark.parametrize(
     "wrong", [np.zeros((4, 4)), np.zeros((4, 8), np.float32)[:, ::2], np.zeros((3, 5), np.float32)]
 )
-def test_what_does_not_fit_or_would_have_to_be_copied_is_refused(wrong: np.ndarray) -> None:
+def test_misfits_and_copies_are_refused(wrong: np.ndarray) -> None:
+    """What does not fit or would have to be copied is refused."""
     right = np.zeros((4, 4), np.float32)
     for a, b, out in ((wrong, right, right), (right, wrong, right), (right, right, wrong), (right, right, right.T)):
         with pytest.raises((TypeError, ValueError)):
@@ -98,3 +101,13 @@ def test_compiled_code_that_is_damaged_is_compiled_anew(tmp_path: Path) -> None:
         path.write_bytes(b"")
     subprocess.run([sys.executable, "-c", code], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=True)
     assert all(path.stat().st_size for path in tmp_path.rglob("*.nbc"))
+
+
+@pytest.mark.parametrize("shape", [(3, 200), (200, 3)])
+def test_a_rows_cost_is_of_every_column(shape: tuple[int, int]) -> None:
+    draw = np.random.default_rng(1)
+    z, x = draw.normal(size=shape).astype("f4"), draw.uniform(size=shape).astype("f4")
+    out, costs = z.copy(), np.empty(len(z), "f4")
+    layers.sigmoid_error(out, x, costs)
+    np.testing.assert_allclose(out, x - scipy.special.expit(z), atol=1e-6)
+    np.testing.assert_allclose(costs, (np.logaddexp(0, z) - x * z).sum(1), rtol=1e-5)

@@ -25,13 +25,14 @@ SIZES = st.tuples(st.integers(1, 5), st.integers(1, 1100))
 LENGTHS = torch.tensor(sparse_coding.LENGTHS)
 
 
-def test_the_kernels_agree_with_the_compiled_passes_and_write_nowhere_else() -> None:
+def test_fused_kernels_agree_with_compiled_passes() -> None:
+    """The kernels agree with the compiled passes and write nowhere else."""
     interpreted = os.environ | {"TRITON_INTERPRET": "1"}
     ran = subprocess.run([sys.executable, __file__], env=interpreted, capture_output=True, text=True, timeout=120)
     assert ran.stdout.strip() == "right", ran.stderr[-3000:]
 
 
-def test_no_row_of_a_line_search_is_changed_before_all_its_threads_have_read_it() -> None:
+def test_a_line_search_reads_before_it_writes() -> None:
     """Its objective, and whether it goes on, are read by all threads and written by one."""
     lines = line_search_for(80).splitlines()
     stores = [place for place, line in enumerate(lines) if "st.global" in line][:2]
@@ -43,7 +44,7 @@ def test_no_row_of_a_line_search_is_changed_before_all_its_threads_have_read_it(
         assert any("bar.sync" in line for line in lines[loads[-1] : store])
 
 
-def test_a_kernel_has_one_variant_for_all_sizes_and_addresses() -> None:
+def test_a_kernel_compiles_once_for_all_sizes() -> None:
     from respeed.kernels.fused import _coordinate_step, _line_search
 
     parameters = [*_coordinate_step.params, *_line_search.params]

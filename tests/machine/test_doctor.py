@@ -177,10 +177,10 @@ def told_of(name: str, root: Path) -> str:
     return re.sub(r"(?<=  ) +|(?<=---)-+", "", printed.getvalue().replace(f"{root}/", "/"))
 
 
+@pytest.mark.known
 @pytest.mark.parametrize("name", MACHINES)
-def test_doctor_says_what_it_looked_at_and_what_to_do_and_a_description_what_the_machine_is(
-    name: str, tmp_path: Path
-) -> None:
+def test_doctor_describes_known_machines_as_before(name: str, tmp_path: Path) -> None:
+    """Doctor says what it looked at and what to do and a description what the machine is."""
     assert_known(HERE / f"{name}.txt", told_of(name, tmp_path))
 
 

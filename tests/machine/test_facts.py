@@ -22,7 +22,8 @@ from respeed.paths import hold_folder, lock_file, private_folder
 from tests.systems import IS_ROOT
 
 
-def test_a_counter_that_begins_anew_says_what_was_used_and_one_that_may_have_gone_round_unseen_nothing() -> None:
+def test_a_counters_wrap_is_used_or_unknown() -> None:
+    """A counter that begins anew says what was used and one that may have gone round unseen nothing."""
     range_ = 65532.610987
     of_package, of_gpu = (EnergyCounter("any", float, wraps_at).between for wraps_at in (range_, None))
     assert of_package(range_ - 1, 2.0, 1.0) == pytest.approx(3.0)
@@ -31,13 +32,14 @@ def test_a_counter_that_begins_anew_says_what_was_used_and_one_that_may_have_gon
     assert math.isnan(of_package(1.0, 2.0, range_ / MOST_WATTS))
 
 
-def test_a_folder_of_our_own_is_open_to_no_other_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_folder_admits_no_other_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of our own is open to no other user."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert private_folder("kept") == private_folder("kept") == tmp_path / "respeed/kept"
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")} == {0o700}
 
 
-def test_the_lock_makes_no_folder_that_others_can_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_makes_no_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is made first, with the user's own mask, and compiled kernels lie beside it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
     before = os.umask(0o002)
@@ -48,9 +50,8 @@ def test_the_lock_makes_no_folder_that_others_can_write_to(tmp_path: Path, monke
     assert lock_path().parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_containers_of_one_host_that_share_a_home_share_its_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_containers_with_one_home_share_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers of one host that share a home share its lock."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(process, "BOOT", tmp_path / "boot_id")
     names: list[str] = []
@@ -76,7 +77,7 @@ IN_OTHER_HANDS: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("whose", IN_OTHER_HANDS)
 @pytest.mark.parametrize("name", ["respeed", "respeed/kept"])
-def test_code_from_a_folder_in_other_hands_is_not_run(
+def test_code_in_other_hands_is_not_run(
     whose: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if whose == "of another user" and not IS_ROOT:
@@ -101,9 +102,10 @@ def test_code_from_a_folder_in_other_hands_is_not_run(
 
 
 @pytest.mark.parametrize("cache", ["/proc/cache", "file/cache"])
-def test_a_cache_that_cannot_be_made_is_another_folder_for_this_process_and_those_it_starts(
+def test_an_impossible_cache_moves_for_this_process(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A cache that cannot be made is another folder for this process and those it starts."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -115,9 +117,11 @@ def test_a_cache_that_cannot_be_made_is_another_folder_for_this_process_and_thos
     assert line.endswith(f"; meanwhile {other} is used")
 
 
-def test_a_file_system_without_locks_costs_a_line_and_ends_nothing(
+def test_a_file_system_without_locks_costs_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A file system without locks costs a line and ends nothing."""
+
     def refuse(descriptor: int, how: int) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
@@ -128,12 +132,14 @@ def test_a_file_system_without_locks_costs_a_line_and_ends_nothing(
     assert capsys.readouterr().err == line
 
 
-def test_a_command_speaks_english_and_one_that_fails_or_is_not_there_says_nothing() -> None:
+def test_a_failing_command_says_nothing() -> None:
+    """A command speaks English and one that fails or is not there says nothing."""
     assert output_of("sh", "-c", "echo $LC_ALL; echo more >&2") == "C"
     assert output_of("sh", "-c", "echo no; exit 1") == output_of("no-such-program") == ""
 
 
-def test_of_a_command_the_program_and_words_that_begin_with_the_papers_folder_are_files(tmp_path: Path) -> None:
+def test_a_commands_own_files_are_found(tmp_path: Path) -> None:
+    """Of a command the program and words that begin with the paper's folder are files."""
     (tmp_path / "run").write_text("a")
     (tmp_path / "data").mkdir()
     there = {"{paper}/run": tmp_path / "run", "{paper}/data": tmp_path / "data", "{paper}/gone": None}
@@ -146,9 +152,7 @@ def test_of_a_command_the_program_and_words_that_begin_with_the_papers_folder_ar
     assert checksums(["./run"], tmp_path) == {"./run": b}
 
 
-def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_tells_commit_and_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git would write its index anew: whoever is killed then leaves its lock, and nobody can commit any more."""
     assert source_commit(tmp_path) == "unknown"
 
@@ -181,7 +185,8 @@ def test_a_checkout_tells_its_commit_and_whether_files_differ_and_stays_as_it_is
     assert source_commit(tmp_path) == f"{commit}+changes"
 
 
-def test_a_profile_may_list_cpus_in_three_ways_and_anything_else_is_no_list() -> None:
+def test_a_profile_lists_cpus_in_three_ways() -> None:
+    """A profile may list CPUs in three ways and anything else is no list."""
     assert (show_list({8, 0, 2, 1}), parse_list("0-2, 8")) == ("0-2, 8", (0, 1, 2, 8))
     assert (choice_as_text("8,0-3"), choice_as_text([1, 0]), choice_as_text(3)) == ("0-3, 8", "0-1", "3")
     for odd in ("", "a", "3-1", "0-", "-1", "0,,1", "0-999999", "1.5", [], [True]):

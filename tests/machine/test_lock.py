@@ -41,7 +41,8 @@ def held(*how: str) -> Iterator[subprocess.Popen[str]]:
             other.communicate("")
 
 
-def test_a_measurement_that_does_not_wait_says_who_measures_since_when(tmp_path: Path) -> None:
+def test_an_impatient_measurement_names_who_measures(tmp_path: Path) -> None:
+    """A measurement that does not wait says who measures since when."""
     (tmp_path / "respeed").mkdir()
     lock_path().write_text("of one that was here before, and is gone, with more to say" * 9)
     lock_path().write_bytes(b"\xff")
@@ -58,7 +59,8 @@ def test_a_measurement_that_does_not_wait_says_who_measures_since_when(tmp_path:
         assert len(mine) == 1
 
 
-def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_done() -> None:
+def test_a_waiting_measurement_says_so_once() -> None:
+    """A measurement that waits says so once and goes on when the other is done."""
     told: list[str] = []
     with held() as other:
 
@@ -72,7 +74,8 @@ def test_a_measurement_that_waits_says_so_once_and_goes_on_when_the_other_is_don
     assert line.startswith(f"respeed: another measurement runs on this machine; waiting for it: pid {other.pid}, since")
 
 
-def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> None:
+def test_an_orphaned_measurement_keeps_the_lock() -> None:
+    """The measuring child of a parent that was killed keeps the lock."""
     with held("child") as other:
         other.kill()
         other.wait()
@@ -82,7 +85,8 @@ def test_the_measuring_child_of_a_parent_that_was_killed_keeps_the_lock() -> Non
     assert who_measures() is None
 
 
-def test_where_no_lock_can_be_had_a_line_says_so_and_the_measurement_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_lock_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no lock can be had a line says so and the measurement goes on."""
     lock_path().mkdir()
     told: list[str] = []
     with machine_lock(0, told.append) as mine:

@@ -30,9 +30,8 @@ platform.system, sys.platform = lambda: "Darwin", "darwin"
 """
 
 
-def test_rows_of_the_cpu_are_measured_on_a_mac_which_says_what_nobody_knows_there_and_of_others_what_is_missing(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_mac_measures_its_cpu_rows(project: Project, tmp_path: Path) -> None:
+    """Rows of the CPU are measured on a Mac which says what nobody knows there and of others what is missing."""
     (project.folder / "workflow/sitecustomize.py").write_text(MAC)
     text = (project.folder / "workflow/hardware/gpu.yaml").read_text("utf-8").replace("device: cuda", "device: mps")
     (project.folder / "workflow/hardware/apple.yaml").write_text(text, "utf-8")

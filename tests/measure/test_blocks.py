@@ -100,7 +100,7 @@ def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> Non
     assert contamination(replace(CLEAN, **facts), 2, REAL, (), 0.004) == causes
 
 
-def test_a_laptop_that_is_always_hot_keeps_its_blocks() -> None:
+def test_a_laptop_always_hot_keeps_its_blocks() -> None:
     """Clocks that are low in every block of most rounds belong to the machine; in few rounds they disturb."""
     hot, cold = replace(CLEAN, throttled_seconds=0.5), CLEAN
     for rounds, kept in (([[hot, hot]] * 3 + [[hot, cold]], True), ([[hot, cold]] * 3 + [[hot, hot]], False)):
@@ -122,7 +122,7 @@ def test_the_quiet_probe_is_found_beside_neighbours() -> None:
     assert quiet.error < 0.05
 
 
-def test_a_noisy_hour_later_does_not_change_the_quiet_probe() -> None:
+def test_a_noisy_hour_keeps_the_quiet_probe() -> None:
     before = [probes(0.004, 0.01, seed=seed) for seed in range(5)]
     later = [probes(0.004, 0.01, 1.0, seed) for seed in range(20)]
     assert find_quiet([*before, *later]).seconds == find_quiet(before).seconds
@@ -137,7 +137,7 @@ def test_one_quiet_process_shows_the_quiet_probe() -> None:
     assert find_quiet(alike).seconds == pytest.approx(0.004 * 1.015)
 
 
-def test_a_quiet_probe_that_processes_disagree_on_has_an_error() -> None:
+def test_a_disputed_quiet_probe_has_an_error() -> None:
     assert find_quiet([probes(0.004)]).error == 0.05
     assert find_quiet([probes(0.004)] * 2).error == pytest.approx(0.05 / math.sqrt(2))  # alike by chance
     apart = find_quiet([probes(0.004 * slow) for slow in (1.0, 1.1, 1.25, 1.4)])
@@ -200,11 +200,13 @@ def accounts() -> str:
     return "\n".join([*lines, ""])
 
 
-def test_what_is_timed_when_and_how_often_is_known_to_the_step() -> None:
+@pytest.mark.known
+def test_known_steps_are_timed_as_before() -> None:
+    """What is timed when and how often is known to the step."""
     assert_known(Path(__file__).with_name("blocks.txt"), accounts())
 
 
-def test_probes_inside_a_long_step_are_no_part_of_it(clock: Clock) -> None:
+def test_probes_inside_a_step_are_not_timed(clock: Clock) -> None:
     """Ten products of 30 ms: before every second one a probe is due, of which neither time nor energy counts."""
     marks = list[Callable[[], None]]()
 
@@ -227,9 +229,7 @@ def test_probes_inside_a_long_step_are_no_part_of_it(clock: Clock) -> None:
     assert Quiet(0.004).slowness(slow) == pytest.approx(math.log(2) / 2 * 0.1 / 0.3)
 
 
-def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_count(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_probe_outlasts_the_clocks_resolution(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a program was built or checked it took twice as long, on a quiet machine."""
     assert make_probe(clock.step(lambda _: 0.0005), nothing).repeats == 10
     assert make_probe(clock.step(lambda _: 0.02), nothing).repeats == 1
@@ -252,7 +252,8 @@ def test_a_probe_is_long_enough_for_the_clock_and_its_first_product_does_not_cou
     assert prove_threads(one) == {"threads_ran": 1, "cpus_taken": 1.5}
 
 
-def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are() -> None:
+def test_only_threads_that_ran_are_counted() -> None:
+    """Threads that ran are counted and idle ones are not and page faults are."""
     if not os.path.exists("/proc/self/schedstat"):
         pytest.skip("this kernel does not tell which threads ran")
     before = take_snapshot()
@@ -280,7 +281,8 @@ def test_threads_that_ran_are_counted_and_idle_ones_are_not_and_page_faults_are(
     assert abs(timing.seconds_now() - time.perf_counter()) < 60
 
 
-def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(clock: Clock) -> None:
+def test_without_whole_counters_a_block_has_no_energy(clock: Clock) -> None:
+    """Without counters or where one is gone at one end a block has no energy."""
     assert timer(clock, 0.01).one_step().joules == {}
     lost = EnergyCounter("GPU", iter([1.0]).__next__)  # the second reading fails
     assert timer(clock, 0.01, counters=(clock.counter(), lost)).one_step().joules == {}
@@ -288,9 +290,8 @@ def test_without_counters_or_where_one_is_gone_at_one_end_a_block_has_no_energy(
     assert timer(clock, 0.01, counters=(clock.counter(), unsure)).one_step().joules == {}
 
 
-def test_a_host_that_waits_keeps_nothing_from_a_device_that_is_ahead_of_it(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_waiting_host_slows_no_device(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that waits keeps nothing from a device that is ahead of it."""
     for is_ahead, causes in ((True, []), (False, ["waited for a core"]), (None, ["waited for a core"])):
         waited = replace(CLEAN, run_delay_seconds=CLEAN.seconds, ahead=is_ahead)
         assert contamination(waited, 1, REAL) == causes

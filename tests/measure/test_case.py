@@ -99,7 +99,8 @@ def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) ->
     assert len({round(10 * share) for share in shares[2:]}) > 2
 
 
-def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_and_not_the_weights() -> None:
+def test_errors_show_against_the_change() -> None:
+    """A result that is no number is wrong and errors show against the change and not the weights."""
     with pytest.raises(WrongResult, match="a is off by nan"):
         measuring.judge({"b": (np.ones(2), np.ones(2)), "a": (np.array([np.nan, 1.0]), np.ones(2))}, 1e-4, {})
     before, after = np.array([100.0], np.float32), np.array([100.4], np.float32)
@@ -108,7 +109,8 @@ def test_a_result_that_is_no_number_is_wrong_and_errors_show_against_the_change_
     assert largest_error(moved(before, np.array([100.00001], np.float32), np.array([1e-5]))) < 1e-4
 
 
-def test_an_array_that_a_library_rounds_more_has_its_own_limit_and_no_other_has_it() -> None:
+def test_a_library_that_rounds_more_has_its_limit() -> None:
+    """An array that a library rounds more has its own limit and no other has it."""
     pairs = {name: (np.array([1.002]), np.ones(1)) for name in "ab"}
     with pytest.raises(WrongResult, match=r"b is off by 0\.002 of its largest value, 1e-04 allowed"):
         measuring.judge(pairs, 1e-4, {"a": 6e-3})
@@ -117,7 +119,7 @@ def test_an_array_that_a_library_rounds_more_has_its_own_limit_and_no_other_has_
         measuring.judge(pairs, 1e-4, {"a": 1e-3, "b": 6e-3})
 
 
-def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_exceeds_memory_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the host, in fp64 twice as much, or of a GPU."""
     one, takes = bench(), make_workload(ORDER.cases[0].case).memory_bytes()
     for times, status in ((2.5, "measured"), (1.5, "not-run")):  # its arrays, and as much again for the check
@@ -140,9 +142,10 @@ def test_what_does_not_fit_the_memory_is_not_run_and_says_what_it_needs(monkeypa
     assert double == pytest.approx(2 * single)
 
 
-def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_row_say_why(
+def test_an_uncaptured_or_senseless_case_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Steps that could not be captured and a case that makes no sense on a row say why."""
     made, told = backend(), iter([None, "RuntimeError: a copy waited"])
     monkeypatch.setattr(made, "why_plain", lambda: next(told), raising=False)
     assert measured(bench(made))["graphs"] == "no: RuntimeError: a copy waited"
@@ -151,9 +154,10 @@ def test_steps_that_could_not_be_captured_and_a_case_that_makes_no_sense_on_a_ro
     assert is_without_times(measured(case=copies), "not-run", why)
 
 
-def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as_large_ones_are(
+def test_a_first_step_loads_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """What a first step loads is loaded before by a tiny case that is done as large ones are."""
     made, built = backend(), list[tuple[str, bool]]()
     one, build = bench(made), made.build
     monkeypatch.setattr(
@@ -175,7 +179,7 @@ def test_what_a_first_step_loads_is_loaded_before_by_a_tiny_case_that_is_done_as
         assert built.pop() == (direction, 0)
 
 
-def test_what_ran_on_more_threads_than_were_asked_for_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_threads_leave_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that ran in every block: those of the check may still spin in the first. A device's row may have more."""
     one = bench()
     for profile, ran, reason in (
@@ -188,7 +192,8 @@ def test_what_ran_on_more_threads_than_were_asked_for_has_no_time(monkeypatch: p
         assert measured(one, profile=load_profile(profile), timing=longer)["reason"] == reason
 
 
-def test_a_program_by_others_is_warm_after_its_first_run_and_says_what_was_run() -> None:
+def test_a_foreign_program_is_warm_after_one_run() -> None:
+    """A program by others is warm after its first run and says what was run."""
     case = Case("one", "program", {"flops": 7.0, "program": {"paper": "raina2009", "command": ["sleep", "0.05"]}})
     made = make_backend("program", device="cpu", precision="fp32", threads=1, seed=1)
     facts = measured(bench(made), case, profile=load_profile("program-1"))
@@ -203,7 +208,7 @@ def test_a_program_by_others_is_warm_after_its_first_run_and_says_what_was_run()
     assert 1 <= len(facts["blocks"]) <= 2
 
 
-def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
+def test_energy_needs_everything_to_be_metered() -> None:
     """Not by replicas, of which each has a device, nor of a program that prints the time of a part."""
     one = bench(meter=Meter((EnergyCounter("GPU", float),)))
     whole, part = (Mock(counts_whole=is_whole) for is_whole in (True, False))
@@ -220,7 +225,7 @@ def test_energy_is_counted_where_all_that_computes_is_metered() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_long_step_is_timed_and_checked_at_once(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_step_is_timed_and_checked(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     each = {"timing": replace(ORDER.timing, long_seconds=1e-7), "number": number}
     facts = measured(**each)
     assert facts["status"] == "measured", facts["reason"]
@@ -236,7 +241,7 @@ def test_a_long_step_is_timed_and_checked_at_once(number: int, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_long_step_is_probed_where_no_thread_works(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_step_is_probed_between_works(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the products of a step, and not while threads take patches."""
     monkeypatch.setattr(timing, "MARK_SECONDS", 0.0)
     made, working, marks = make_backend(name, device="cpu", precision="fp32", threads=threads, seed=1), [0], [0]
@@ -259,7 +264,8 @@ def test_a_long_step_is_probed_where_no_thread_works(name: str, threads: int, mo
     assert not any(marks[1:])
 
 
-def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -> None:
+def test_an_fp64_case_is_checked_more_closely() -> None:
+    """A case in fp64 is checked to 1e-10 and says what it moves and takes."""
     asked = FP64.cases[0]
     facts, workload = measuring.measure_case(FP64, asked, bench(backend("fp64"))), make_workload(asked.case)
     assert facts["status"] == "measured"
@@ -271,7 +277,8 @@ def test_a_case_in_fp64_is_checked_to_1e_10_and_says_what_it_moves_and_takes() -
     assert is_without_times(single, "wrong", r"wrong result: [\w, ]+ is off by .* of its largest value, 1e-10 allowed$")
 
 
-def test_all_rows_compute_on_the_same_data_in_a_round_of_a_case_and_every_round_and_case_on_other() -> None:
+def test_a_rounds_rows_share_data_no_others_have() -> None:
+    """All rows compute on the same data in a round of a case and every round and case on other."""
     keys = [job.case.key for job in ORDER.cases]
     assert keys == [job.case.key for job in order_of("torch-1").cases]
     seeds = {
@@ -290,7 +297,8 @@ def events_of(order: Order) -> list[dict[str, Any]]:
     return events
 
 
-def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_devices_process_tells_its_drivers_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process on a device tells what its driver knows of it."""
     made = backend()
     told = {**made.describe(), "pci": "00:41"}
     monkeypatch.setattr(made, "describe", lambda: told)
@@ -306,9 +314,10 @@ def test_a_process_on_a_device_tells_what_its_driver_knows_of_it(monkeypatch: py
     assert events_of(ORDER) == [{"event": "not-run", "reason": "3 threads ran, 1 asked"}]
 
 
-def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_crash(
+def test_a_device_in_trouble_is_a_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A device in trouble while the backend is set up is a reason and no crash."""
     for error, reason in (
         (NotMeasurable("no such device"), "no such device"),
         (RuntimeError("CUDA error: out of memory\nmore"), "RuntimeError: CUDA error: out of memory more"),
@@ -322,9 +331,7 @@ def test_a_device_in_trouble_while_the_backend_is_set_up_is_a_reason_and_no_cras
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
-def test_a_process_whose_device_is_lost_says_so_and_after_want_of_memory_goes_on(
-    is_lost: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_device_ends_and_want_continues(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error after which every call fails: the case has it as its reason."""
     error, failed, original = RuntimeError("an illegal memory access"), list[bool](), Rbm.arrays
 

@@ -96,7 +96,8 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
     precision: str, width: int, sides: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu, bandwidth, built = GPU("boosting", 2.0), 3e12, list[Any]()
-    peak = 2e11 if precision == "fp64" else 6e13
+    # In bf16 a product of 4096 takes 3.4 ms, which is too short.
+    peak = 2e11 if precision == "fp64" else 4e13
     monkeypatch.setattr(timing, "seconds_now", lambda: gpu.now)
 
     def build(workload: Any, seed: int) -> SimpleNamespace:
@@ -122,9 +123,10 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
         ("shared", 2.0, {"slow reference probe"}),
     ],
 )  # fmt: skip
-def test_a_load_of_its_own_and_lasting_heat_are_held_against_no_block_and_passing_heat_and_neighbours_are(
+def test_lasting_heat_spoils_no_block(
     kind: str, slower: float, causes: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A load of its own and lasting heat are held against no block and passing heat and neighbours are."""
     records = records_of(GPU(kind, slower), monkeypatch)
     rounds = read_rounds(records, PAPERS)
     lost = rounds["round"].isin(DISTURBED if causes else ())

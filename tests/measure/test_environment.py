@@ -16,7 +16,7 @@ def fate(name: str, found: dict[str, str]) -> str:
     return f"{'recorded ' * (name in telling_environment(found))}{found.get(name, 'left out')}"
 
 
-def test_of_a_foreign_environment_only_places_and_devices_reach_a_measurement_and_devices_alone_its_record() -> None:
+def test_a_foreign_environment_reaches_measurements_as_devices_only() -> None:
     """Nothing reaches it of arithmetic, threads or compilers; and a record names no user, machine or folder."""
     lines = FATES.read_text("utf-8").splitlines()
     said = {name: SAID for name, *fates in map(str.split, lines) if {SAID, "left"} & {*fates}}
@@ -25,7 +25,14 @@ def test_of_a_foreign_environment_only_places_and_devices_reach_a_measurement_an
     assert lines == [f"{name} {fate(name, one)}, {fate(name, two)}" for name in names]
 
 
-def test_of_files_with_their_folders_a_record_tells_the_names_and_the_wheel_of_a_library() -> None:
+def test_a_record_lists_variables_by_name() -> None:
+    """Their order would otherwise be another in every process."""
+    assert len(recorded := [*telling_environment(child_environment(1, {}))]) > 5
+    assert recorded == sorted(recorded)
+
+
+def test_a_record_names_libraries_without_folders() -> None:
+    """Of files with their folders a record tells the names and the wheel of a library."""
     preloaded = {"LD_PRELOAD": "/home/a=b/libx.so:~a/liby.so:libm.so.6", "DYLD_INSERT_LIBRARIES": "a/libx.dylib"}
     assert {*telling_environment(preloaded).values()} == {"libx.so:liby.so:libm.so.6", "libx.dylib"}
     assert {library_name(path) for path in ("/home/anna/lib/libx.so", "anna/libx.so", "libx.so")} == {"libx.so"}

@@ -62,7 +62,7 @@ print(made.describe()["threads_set"])
 
 @pytest.mark.slow
 @two_cores
-def test_two_threads_on_one_core_leave_no_block_that_counts() -> None:
+def test_two_threads_on_a_core_void_blocks() -> None:
     """Both run, so that their number is right: each block tells how long they waited, and is discarded for it."""
     core = min(os.sched_getaffinity(0))
     order = order_of("openblas-all", threads=2, cpus=(core,), timing=REAL)
@@ -88,9 +88,10 @@ def test_two_threads_on_one_core_leave_no_block_that_counts() -> None:
         *((2, ran, 2.6, "took the time of 2.6 CPUs, 2 asked") for ran in (2, 3, None)),
     ],
 )  # fmt: skip
-def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
+def test_a_round_of_other_threads_is_untimed(
     threads: int, ran: int | None, taken: float | None, complaint: str | None
 ) -> None:
+    """A round whose threads are not those asked for is not timed."""
     proof = {"threads_ran": ran, "cpus_taken": taken}
     with pytest.raises(NotMeasurable, match=f"^{complaint}$") if complaint else nullcontext():
         check_threads(threads, proof, min(threads, 64), is_shared=taken is not None)
@@ -99,7 +100,8 @@ def test_a_round_whose_threads_are_not_those_asked_for_is_not_timed(
 @pytest.mark.slow
 @needs_jax
 @two_cores
-def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks() -> None:
+def test_jax_takes_the_threads_of_its_row() -> None:
+    """Jax runs on as many threads as its row has and the one that asks."""
     order = order_of("jax-all", threads=2, cpus=tuple(usable_cores())[:2])
     start, one = lines_of(take(replace(order, cases=order.cases[:1]))[0].path)
     assert (one["status"], one["reason"]) == ("measured", None)
@@ -109,7 +111,7 @@ def test_jax_runs_on_as_many_threads_as_its_row_has_and_the_one_that_asks() -> N
     assert start["threads_proof"]["threads_ran"] in (2, 3)
 
 
-def test_a_step_may_run_on_the_threads_of_each_pool_and_on_no_more() -> None:
+def test_a_step_takes_each_pools_threads_alone() -> None:
     """The calling thread works in every pool; only a library that shares its cores by design has one more."""
     assert [threads_allowed(threads, pools) for threads, pools in ((1, 1), (1, 2), (2, 1), (2, 2))] == [1, 1, 2, 3]
     assert threads_allowed(2, 1, is_shared=True) == 3

@@ -21,7 +21,8 @@ def test_a_name_is_no_path_and_no_command(name: str) -> None:
 
 
 @given(ANY)
-def test_of_any_text_what_is_printable_is_one_line_and_can_be_written(text: str) -> None:
+def test_any_text_becomes_one_printable_line(text: str) -> None:
+    """Of any text what is printable is one line and can be written."""
     for shown in (printable(text), visible(text), str(UserError(f"a: {text}"))):
         assert not any(map(is_unprintable, shown))
         shown.encode("utf-8")
@@ -34,11 +35,13 @@ def test_a_duration_is_as_coarse_as_an_estimate(seconds: float, text: str) -> No
     assert in_words(seconds) == text
 
 
-def test_a_share_is_at_least_a_tenth_of_a_per_cent() -> None:
+def test_a_share_is_at_least_a_tenth() -> None:
+    """A share is at least a tenth of a per cent."""
     assert [format_share(share) for share in (4e-4, 0.0044, 0.044)] == ["0.1 %", "0.4 %", "4 %"]
 
 
-def test_a_list_of_what_has_commas_is_told_apart_by_semicolons() -> None:
+def test_a_list_with_commas_takes_semicolons() -> None:
+    """A list of what has commas is told apart by semicolons."""
     assert [join_words(words) for words in ([], ["a"], ["a", "b", "c"], ["a, b", "c", "d"])] == [
         "", "a", "a, b and c", "a, b; c and d",
     ]  # fmt: skip
@@ -62,5 +65,6 @@ def test_what_is_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
         *((text, None) for text in ("PyTorch™ 2", "é, ß, 漢字", "µ ± 10 %", "no\u00a0break", "🚀", "a\u0301")),
     ],
 )  # fmt: skip
-def test_what_cannot_be_printed_is_named_and_letters_of_every_language_can(text: str, named: str | None) -> None:
+def test_what_cannot_be_printed_is_named(text: str, named: str | None) -> None:
+    """What cannot be printed is named and letters of every language can."""
     assert name_unprintable(text) == named

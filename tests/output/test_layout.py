@@ -48,7 +48,8 @@ def found(records: Records) -> str:
     return find(shown_of(records, why=why_of(records)), PAPER, "box")
 
 
-def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
+def test_what_is_missing_is_said_once() -> None:
+    """What is missing is said once with its reason and machine."""
     disturbed = seven(0.1, run_delay_seconds=0.1)
     texts = notes_of([*disturbed, *seven(0.1, **ALL)])
     assert any(text.startswith("Not measured (contaminated: no clean block of 7") for text in texts)
@@ -59,7 +60,7 @@ def test_what_is_missing_is_said_once_with_its_reason_and_machine() -> None:
     assert any("no CPU row in fp32 was measured to compare with" in text for text in texts)
 
 
-def test_a_time_far_from_the_least_that_its_work_needs_is_told_below_its_table() -> None:
+def test_a_time_off_its_bound_has_a_note() -> None:
     """Above it, below it, and not near it; with the reason, where records tell one."""
     least = "the least that FLOP and bytes need: PyTorch, one core at 576x1024"
     for seconds, said in (
@@ -71,14 +72,16 @@ def test_a_time_far_from_the_least_that_its_work_needs_is_told_below_its_table()
         assert [note[: len(said)] for note in notes] == [said] * bool(said)
 
 
-def test_a_speedup_that_is_not_the_ratio_of_the_seconds_says_why() -> None:
+def test_a_speedup_off_the_ratio_says_why() -> None:
+    """A speedup that is not the ratio of the seconds says why."""
     of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
     says = "Speedups compare means within sessions, seconds are means over all: their ratio is up to 19 % off."
     assert any(says == text for text in notes_of([*of_cpu, *seven(0.01, **GPU)]))
     assert not any(says[:30] in text for text in notes_of([*seven(0.1), *seven(0.01, **GPU)]))
 
 
-def test_fp64_over_fp32_is_marked_and_a_faster_fp64_has_its_reason() -> None:
+def test_fp64_over_fp32_is_marked() -> None:
+    """Fp64 over fp32 is marked and a faster fp64 has its reason."""
     wide = GPU | {"profile": "gpu-fp64", "precision": "fp64"}
     says = "A GPU is faster in fp64 than in fp32 here"
     for seconds, is_said in ((0.008, True), (0.02, False)):
@@ -87,7 +90,8 @@ def test_fp64_over_fp32_is_marked_and_a_faster_fp64_has_its_reason() -> None:
         assert any(note.startswith(says) for note in table.notes) == is_said
 
 
-def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() -> None:
+def test_a_tiny_table_has_columns_of_its_own() -> None:
+    """A table of tiny sizes shows what was printed in columns of its own."""
     tiny = PAPER.at_tiny_sizes()
     table = table_of(seven(0.1, case="36x64", smoke=True), "patches", tiny)
     theirs = texts_of(table)["Speedup over fastest CPU (GPU)"]
@@ -97,7 +101,8 @@ def test_a_table_of_tiny_sizes_shows_what_was_printed_in_columns_of_its_own() ->
     assert [text for text, is_theirs in stand if not is_theirs] == ["", ""]
 
 
-def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_is_not_shown_are_left_out() -> None:
+def test_untestable_claims_are_one_line() -> None:
+    """Claims that cannot be tested are one line and those of a machine that is not shown are left out."""
     claims = claims_frame(
         UNTESTED, UNTESTED | {"claim": "patches-speedup", "published": "9.4x"}, {"case": "576x1024", "here": ""}
     )
@@ -111,7 +116,8 @@ def test_claims_that_cannot_be_tested_are_one_line_and_those_of_a_machine_that_i
     assert r"\begin" not in to_latex(table)
 
 
-def test_a_claims_cases_stand_below_it_and_a_number_stands_once() -> None:
+def test_a_claims_cases_stand_below_it() -> None:
+    """A claim's cases stand below it and a number stands once."""
     of_case = {
         "case": "576x1024",
         "speedup": 2.0,
@@ -126,7 +132,8 @@ def test_a_claims_cases_stand_below_it_and_a_number_stands_once() -> None:
     assert table.lines[1].values["here"].text == "2.00x (1.80 to 2.20)"
 
 
-def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
+def test_a_cpus_finding_is_beside_the_papers_gpu() -> None:
+    """The finding of a CPU is how fast it is beside the paper's GPU."""
     assert (
         found(seven(0.001))
         == "Densely connected RBM: one core of box with PyTorch is 7.4 times as fast as the paper's GPU"
@@ -140,12 +147,13 @@ def test_the_finding_of_a_cpu_is_how_fast_it_is_beside_the_papers_gpu() -> None:
     assert found([]) == ""
 
 
-def test_the_finding_spans_its_intervals_and_is_about_a_number_without_one() -> None:
+def test_the_finding_spans_its_intervals() -> None:
+    """The finding spans its intervals and is about a number without one."""
     assert "is 7.4 to 7.5 times as fast" in found(noisy(0.001))
     assert "is about 7.4 times as fast" in found(seven([0.001] * 2))
 
 
-def test_the_first_page_says_of_which_factors_the_papers_largest_speedup_is_made() -> None:
+def test_the_first_page_factors_the_largest_speedup() -> None:
     """Raina et al.: 72.6 = 622 / 50.6 x 42 % / 7 %, as 10 V H FLOP of a million examples took."""
     large = noisy(1.0, case=case_of("rbm", "4096x11008"), flops=10.0 * 192 * 4096 * 11008)
     assert explain_largest(shown_of(large, PAPERS, why=why_of(large)), PAPER) == (
@@ -162,9 +170,8 @@ def test_the_first_page_says_of_which_factors_the_papers_largest_speedup_is_made
         (0.001, ["CPU here", "CPU here over the paper's GPU"]),
     ],
 )
-def test_the_answer_has_seconds_and_the_faster_over_the_slower_from_low_to_high(
-    seconds: float, ours: list[str]
-) -> None:
+def test_the_answer_goes_from_low_to_high(seconds: float, ours: list[str]) -> None:
+    """The answer has seconds and the faster over the slower from low to high."""
     records = noisy(seconds, case=case_of("rbm", "576x1024"))
     (table,) = lay_out_answers(shown_of(records, PAPERS, why=why_of(records)), PAPER)
     theirs = ["The paper's CPU", "The paper's GPU", "The paper's GPU over the paper's CPU"]
@@ -176,7 +183,8 @@ def test_the_answer_has_seconds_and_the_faster_over_the_slower_from_low_to_high(
     assert not [*lay_out_answers(shown_of([], PAPERS, why=why_of([])), PAPER)]
 
 
-def test_the_answer_beside_a_paper_of_cpus_alone_has_the_papers_seconds() -> None:
+def test_the_answer_has_a_cpu_papers_seconds() -> None:
+    """The answer beside a paper of CPUs alone has the paper's seconds."""
     published = {place: one for place, one in PAPER.published.items() if place[-1] in PAPER.cpu_rows}
     alone = {PAPER.name: replace(PAPER, published=published)}
     records = noisy(0.1, case=case_of("rbm", "576x1024"))

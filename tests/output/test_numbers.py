@@ -49,7 +49,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("say", SAID, ids=lambda say: say.__name__)
-def test_what_people_read_is_short_and_can_be_printed(say: Callable[[Any], str]) -> None:
+def test_what_people_read_is_short_and_printable(say: Callable[[Any], str]) -> None:
     assert {one: say(one) for one in SAID[say]} == SAID[say]
     lists = ["", "a", "a and b", "a, b and c", "a; b,c and d"]
     assert [text.join_words(one) for one in ([], ["a"], ["a", "b"], ["a", "b", "c"], ["a", "b,c", "d"])] == lists

@@ -39,7 +39,9 @@ def data_of(shown: Results) -> dict[str, Any]:
     return data
 
 
-def test_pages_of_known_tables_are_as_they_were_and_ask_for_nothing_from_elsewhere() -> None:
+@pytest.mark.known
+def test_pages_of_known_tables_are_unchanged() -> None:
+    """Pages of known tables are as they were and ask for nothing from elsewhere."""
     shown = one_table_of(known_results("desk", "server"), "patches")
     known, (paper,) = Path(__file__).parent / "known", shown.papers.values()
     text = OWN.sub("", make_page(shown))
@@ -51,7 +53,8 @@ def test_pages_of_known_tables_are_as_they_were_and_ask_for_nothing_from_elsewhe
     assert_known(known / "table.tex", to_latex(table, "No measurement."))
 
 
-def test_the_page_has_every_number_of_the_cells_and_each_round_of_a_cell() -> None:
+def test_the_page_has_every_cell_and_round() -> None:
+    """The page has every number of the cells and each round of a cell."""
     shown = shown_of([*every_case(3e-7, *OTHERS), *every_case(7.1e-3, *OTHERS, **ALL)])
     data, cells = data_of(shown), shown.table("cells")
     for column in ("seconds", "seconds_low", "seconds_high", "gflops", "peak_share", "published_seconds"):
@@ -63,9 +66,8 @@ def test_the_page_has_every_number_of_the_cells_and_each_round_of_a_cell() -> No
     assert (len(rounds), found) == (len(there), pytest.approx(there))
 
 
-def test_the_libraries_of_the_page_are_in_this_snakemake_or_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_libraries_of_the_page_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The libraries of the page are in this Snakemake or one line says what to install."""
     scripts, names = read_vega(), ("vega", "vegaLite", "vegaEmbed")
     assert all(f"global.{name} = " in script for name, script in zip(names, scripts, strict=True))
     assert all(script.startswith("/*\nCopyright") and "</script" not in script for script in scripts)
@@ -74,9 +76,8 @@ def test_the_libraries_of_the_page_are_in_this_snakemake_or_one_line_says_what_t
         read_vega()
 
 
-def test_what_was_built_begins_with_the_machine_and_names_what_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_begins_with_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was built begins with the machine and names what is there."""
     monkeypatch.chdir(tmp_path)
     write_machines(2, cases=["576x1024", "1024x4096"])
     build_tables(Asked(smoke=False, machine="box-01", papers=["raina2009"], show=["all"]))
@@ -108,9 +109,10 @@ def page_of(shown: Results, folder: Path) -> Path:
     return path
 
 
-def test_a_click_on_a_number_shows_its_records_times_sort_in_any_unit_and_a_page_is_as_wide_as_a_window(
+def test_a_click_sorts_shows_and_fits(
     tmp_path: Path,
 ) -> None:
+    """A click on a number shows its records times sort in any unit and a page is as wide as a window."""
     rows = {351e-6: {}, 7.1e-3: ALL, 3e-3: GPU}
     records = [one for seconds, row in rows.items() for one in every_case(seconds, *OTHERS, **row)]
     script = """
@@ -139,7 +141,8 @@ def test_a_click_on_a_number_shows_its_records_times_sort_in_any_unit_and_a_page
     assert (times, falling) == (again, again[::-1])
 
 
-def test_the_address_keeps_what_is_shown_and_escape_and_a_button_end_the_pane(tmp_path: Path) -> None:
+def test_the_address_keeps_what_is_shown(tmp_path: Path) -> None:
+    """The address keeps what is shown and escape and a button end the pane."""
     records = [*every_case(5e-3, *OTHERS), *every_case(7e-3, *OTHERS, **ALL), *every_case(3e-3, *OTHERS, **GPU)]
     script = """
       const seen = query => [...document.querySelectorAll(query)].filter(one => one.checkVisibility());
@@ -173,7 +176,8 @@ def test_the_address_keeps_what_is_shown_and_escape_and_a_button_end_the_pane(tm
 HOSTILE = """</script><script>hit()</script><!-- <script> <img src=x onerror=hit()> {"signal": "hit()"} '"+hit()+"'"""
 
 
-def test_no_text_of_a_file_is_markup_or_a_part_of_a_script_or_of_a_chart(tmp_path: Path) -> None:
+def test_no_text_of_a_file_is_markup(tmp_path: Path) -> None:
+    """No text of a file is markup or a part of a script or of a chart."""
     records = [*every_case(5e-3, *OTHERS), *every_case(3e-3, *OTHERS, **ALL)]
     known, rbm = shown_of(records, claims=claims_frame({"says": HOSTILE, "reason": HOSTILE})), PAPER.experiments["rbm"]
     frames = {name: frame.copy() for name, frame in known.frames.items()}
@@ -198,7 +202,8 @@ def test_no_text_of_a_file_is_markup_or_a_part_of_a_script_or_of_a_chart(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["raina2009", "check-blas", "tensorflow-benchmarks"])
-def test_whoever_adds_a_paper_reads_every_number_and_claim_of_it_before_anything_is_measured(name: str) -> None:
+def test_adding_a_paper_shows_all_of_it_first(name: str) -> None:
+    """Whoever adds a paper reads every number and claim of it before anything is measured."""
     paper = load_paper(name)
     text = describe_paper(paper)
     words = {*re.sub(r"[,\\]", "", text).split()}
@@ -211,9 +216,7 @@ def test_whoever_adds_a_paper_reads_every_number_and_claim_of_it_before_anything
     assert (compared in text) == (name == "raina2009")
 
 
-def test_outputs_show_the_papers_that_were_asked_for_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_show_only_the_papers_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Config.yaml names others, which a run with --config papers=NAME does not show."""
     monkeypatch.chdir(tmp_path)
     write_machines(1)

@@ -39,7 +39,8 @@ def saying(text: str) -> Table:
 
 
 @given(*[st.integers(1, 12)] * 2, st.integers(1, 3))
-def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns: int, groups: int) -> None:
+def test_every_number_is_in_one_narrow_part(lines: int, columns: int, groups: int) -> None:
+    """Every number is in one part and no part is too wide."""
     parts = made(lines, columns, groups).parts
     shown = [value.text for part in parts for line in part.lines for value in line.values.values()]
     assert len(shown) == len(set(shown)) == lines * columns * groups
@@ -49,14 +50,15 @@ def test_every_number_is_in_one_part_and_no_part_is_too_wide(lines: int, columns
 
 
 @given(st.text(string.ascii_letters + string.digits + string.punctuation + " "))
-def test_what_is_escaped_for_latex_reads_as_it_was(text: str) -> None:
+def test_what_latex_escapes_reads_the_same(text: str) -> None:
     found = re.findall("|".join(map(re.escape, WRITTEN)) + r"|[^\\%$#&_{}~^\[*]", escaped := escape_latex(text))
     assert "".join(found) == escaped  # no special character is left raw
     assert "".join(WRITTEN.get(piece, piece) for piece in found) == text
     assert escape_latex("é ± – 漢\x1b") == "é ± – ?"  # what no font has
 
 
-def test_latex_is_a_float_a_part_under_one_number_and_fields_have_the_marks_of_notes() -> None:
+def test_latex_parts_share_a_number_and_marks() -> None:
+    """Latex is a float a part under one number and fields have the marks of notes."""
     table = table_of(seven(0.01))
     assert r"PyTorch, one core & 52.1 {\scriptsize ±0.1 \%} & –\textsuperscript{1} &" in to_latex(table)
     assert "| PyTorch, one core | 52.1 <sub>±0.1 %</sub> | –<sup>1</sup> |" in to_markdown(table)
@@ -97,21 +99,23 @@ def render(text: str) -> str:
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\\`*_{}[]<>()#+-.!|~&$=\"'"))))
-def test_any_text_is_shown_as_it_is_in_markdown(text: str) -> None:
+def test_markdown_shows_any_text_as_it_is(text: str) -> None:
     shown = " ".join(f"x{printable(text)}x".split(" "))
     page = render(to_markdown(saying(f"x{text}x")))
     cell = page.split('<td style="text-align:left">')[-1].split("</td>")[0]
     assert html.unescape(cell.split("</strong>")[0].removeprefix("<strong>").replace("<span>$</span>", "$")) == shown
 
 
-def test_addresses_in_a_label_are_no_links_and_a_smoke_table_says_that_it_is_none() -> None:
+def test_a_labels_address_is_no_link() -> None:
+    """Addresses in a label are no links and a smoke table says that it is none."""
     assert escape_markdown("https://a.b www.a.b a|b") == r"https:\//a.b www\.a.b a\|b"
     assert to_markdown(made(1, 1), "No measurement: tiny.").splitlines()[0] == "**No measurement: tiny.**"
     assert r"\caption{\textbf{No measurement: tiny.} A table" in to_latex(made(1, 1), "No measurement: tiny.")
 
 
 @given(st.text(alphabet="<>&\"'/{}=scriptb", min_size=1))
-def test_whatever_a_label_holds_comes_out_as_text_on_a_page(label: str) -> None:
+def test_a_page_shows_any_label_as_text(label: str) -> None:
+    """Whatever a label holds comes out as text on a page."""
     text = re.sub(r"<[^>]*>", "\0", to_html(saying(label)))
     # Title, caption, head and the two columns, group, line, two fields each with what is small, and the note.
     assert text.count(html.escape(label)) >= 12

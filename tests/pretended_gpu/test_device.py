@@ -34,7 +34,7 @@ def order_of_one(**changed: Any) -> Order:
 
 
 @pytest.mark.parametrize("precision", SUMS)
-def test_every_product_of_every_workload_sums_as_its_precision_says(precision: str) -> None:
+def test_every_product_sums_in_its_precision(precision: str) -> None:
     made, found = make("torch", "cuda", precision), dict[str, set[str]]()
     for name in ("rbm", "mlp", "patches", "convnet", "sparse_parallel", "softmax_regression"):
         if runs(name, "torch", precision):
@@ -47,7 +47,8 @@ def test_every_product_of_every_workload_sums_as_its_precision_says(precision: s
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("case", STEPS, ids=lambda case: case.workload)
-def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(case: Any, precision: str) -> None:
+def test_graphs_are_launched_without_the_host_waiting(case: Any, precision: str) -> None:
+    """A step is asked for as graphs and the host waits for nothing."""
     program = build(make("torch", "cuda", precision), case)
     asked = asked_by(lambda: [program.step() for _ in range(9)])
     # A graph that draws is told from where on.
@@ -55,7 +56,8 @@ def test_a_step_is_asked_for_as_graphs_and_the_host_waits_for_nothing(case: Any,
 
 
 @pytest.mark.parametrize("case", STEPS, ids=lambda case: case.workload)
-def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory(case: Any) -> None:
+def test_a_plain_step_waits_and_keeps_nothing(case: Any) -> None:
+    """A step that is no graph waits for nothing and keeps no memory."""
     made = make("torch", "cuda", "bf16")
     with made._graphs.none():
         program = steps(build(made, case), 1)
@@ -67,9 +69,8 @@ def test_a_step_that_is_no_graph_waits_for_nothing_and_keeps_no_memory(case: Any
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
 @pytest.mark.parametrize("direction", ["to", "from"])
-def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_waited_for(
-    direction: str, memory: str
-) -> None:
+def test_pageable_copies_wait_and_pinned_do_not(direction: str, memory: str) -> None:
+    """Copies of pinned memory are asked for and those of pageable memory waited for."""
     program = build(make("torch", "cuda"), case_of("copies", "odd", direction=direction, memory=memory))
     asked = asked_by(program.step)
     wanted = f"copy {memory} to device" if direction == "to" else f"copy device to {memory}"
@@ -78,7 +79,8 @@ def test_copies_of_pinned_memory_are_asked_for_and_those_of_pageable_memory_wait
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
-def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision: str) -> None:
+def test_libraries_lower_precision_only_as_rows_say(precision: str) -> None:
+    """Libraries may use lower precision only where the row says so."""
     products, reduced = (
         torch.backends.cuda.matmul,
         [f"allow_{one}_reduced_precision_reduction" for one in ("bf16", "fp16")],
@@ -93,7 +95,7 @@ def test_libraries_may_use_lower_precision_only_where_the_row_says_so(precision:
     assert {name.partition(" weight")[0] for name in made.looser} == ({"Conv2d 5x5"} if precision == "fp32" else set())
 
 
-def test_a_device_says_what_it_is_and_nvml_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_what_nvml_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make("torch", "cuda")
     told = {
         "package": f"torch {torch.__version__}", "library": f"cuBLAS (CUDA {torch.version.cuda})", "threads_set": 1,
@@ -110,7 +112,8 @@ def test_a_device_says_what_it_is_and_nvml_knows_it(monkeypatch: pytest.MonkeyPa
     assert made.describe() == told | {"library": "hipBLAS (7.2)", "graphs": "no: no room"}
 
 
-def test_tiny_programs_run_plain_and_then_as_graphs_whose_scratch_is_kept() -> None:
+def test_tiny_programs_run_plain_then_as_graphs() -> None:
+    """Tiny programs run plain and then as graphs whose scratch is kept."""
     made, is_plain, kept = make("torch", "cuda"), list[bool](), list[int]()
 
     def step() -> None:
@@ -125,7 +128,7 @@ def test_tiny_programs_run_plain_and_then_as_graphs_whose_scratch_is_kept() -> N
     assert kept[1] - kept[0] == 2 * 4 * 2**24
 
 
-def test_what_torch_holds_and_no_array_uses_is_free() -> None:
+def test_cached_memory_counts_as_free() -> None:
     made = make("torch", "cuda")
     before = made.bytes_free()
     kept = torch.zeros(2**24, device="cuda")
@@ -133,7 +136,8 @@ def test_what_torch_holds_and_no_array_uses_is_free() -> None:
     assert made.bytes_free() >= before
 
 
-def test_a_case_has_let_go_of_its_memory_before_the_next_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cases_memory_is_freed_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case has let go of its memory before the next is looked at."""
     made, order, seen = make("torch", "cuda"), order_of_one(), []
     bench, free = make_bench(made)[0], made.bytes_free
     monkeypatch.setattr(made, "bytes_free", lambda: seen.append(free()) or seen[-1])

@@ -24,7 +24,8 @@ print(json.dumps(told))
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
-def test_a_round_is_measured_with_its_energy_but_for_the_case_whose_error_stays(project: Project) -> None:
+def test_a_failing_case_leaves_the_others_energy(project: Project) -> None:
+    """A round is measured with its energy but for the case whose error stays."""
     built = 'program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))\n'
     fault = "    if job.case.name == '64x256':\n        __import__('ctypes').CDLL(None).pretended_fault(700)\n"
     project.edit("workflow/respeed/measure/case.py", built, built + fault)

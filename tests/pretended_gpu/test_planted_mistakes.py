@@ -5,12 +5,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT, Project
-from tests.planted.mistakes import read_mistakes
+from tests.planted.mistakes import Mistake, plant, read_mistakes
 from tests.pretended_gpu.environment import LIMIT_SECONDS, environment
 
 OPTIONS = ("-qx", "-n0", "-mgpu", "-ptests.pretended_gpu.plugin", "-pno:cacheprovider", "--assert=plain")
@@ -19,8 +18,9 @@ OPTIONS = ("-qx", "-n0", "-mgpu", "-ptests.pretended_gpu.plugin", "-pno:cachepro
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("one", read_mistakes("on_a_gpu.txt"), ids=lambda one: one.old)
-def test_a_mistake_that_is_planted_is_caught_by_its_test(one: Any, tmp_path: Path) -> None:
-    Project(tmp_path).edit(f"workflow/respeed/{one.file}", one.old, one.new)
+def test_each_planted_mistake_fails_its_test(one: Mistake, tmp_path: Path) -> None:
+    project, (path, text) = Project(tmp_path), plant(one)
+    (project.folder / path.relative_to(ROOT)).write_text(text, "utf-8")
     added = environment("reverse")  # the order of streams in which more goes wrong
     added["PYTHONPATH"] = f"{tmp_path / 'workflow'}{os.pathsep}{added['PYTHONPATH']}"
     command = [sys.executable, "-m", "pytest", *OPTIONS, f"--basetemp={tmp_path / 'tests'}", *one.tests]

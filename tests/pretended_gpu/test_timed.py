@@ -75,9 +75,7 @@ WAYS: dict[str, Callable[[Step, Step], object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_work_that_a_step_leaves_on_another_stream_is_in_its_time(
-    way: str, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_on_another_stream_is_timed(way: str, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cheat: nothing that is asked of the row's own stream is left to be waited for."""
     monkeypatch.setattr(timing, "LOAD_SECONDS", 0.01)
     stream, (a, b, out) = torch.cuda.Stream(), (torch.ones(64, 64, device="cuda") for _ in range(3))
@@ -93,7 +91,7 @@ def test_work_that_a_step_leaves_on_another_stream_is_in_its_time(
     made.sync()
 
 
-def test_nothing_in_a_whole_case_is_timed_before_its_end(made: Any) -> None:
+def test_nothing_is_timed_before_its_end(made: Any) -> None:
     order = order_of_one(timing=SHORT)
     facts = measuring.measure_case(order, order.cases[0], measuring.make_bench(made)[0])
     assert facts["status"] == "measured", facts["reason"]

@@ -23,12 +23,14 @@ def refused(command: list[str], **options: object) -> str:
     return done.stderr
 
 
-def test_a_disk_of_64_kilobytes_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_tiny_disk_is_refused_before_measuring(tmp_path: Path) -> None:
+    """A disk of 64 kilobytes is refused before anything is measured."""
     told = refused([*on_small_disk(tmp_path, "64k"), *MEASURE])
     assert told.startswith("respeed: results/smoke: 0 MB are free there, and a run may need 100 MB; make room")
 
 
-def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_told_before_measuring(tmp_path: Path) -> None:
+    """A folder that may not be written to is told before anything is measured."""
     closed = tmp_path / "results"
     closed.mkdir(mode=0o555)
     tmp_path.chmod(0o777)

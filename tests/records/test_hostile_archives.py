@@ -99,14 +99,16 @@ def good(monkeypatch: pytest.MonkeyPatch) -> bytes:
     return ZIP.read_bytes()
 
 
-def test_what_all_hostile_archives_are_made_of_is_a_good_one(good: bytes) -> None:
+def test_hostile_archives_begin_as_good_ones(good: bytes) -> None:
+    """What all hostile archives are made of is a good one."""
     ZIP.write_bytes(b"#!/bin/sh\nexit\n" + zip_of(*members_of(good).items()))
     import_records(ZIP, False)
     assert [Path(name).name for name in imported()] == ["machine.json", Path(FIRST).name, "20260101T000100Z-bbbb.jsonl"]
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_every_hostile_archive_is_refused_in_one_line_and_leaves_nothing(trick: str, good: bytes) -> None:
+def test_every_hostile_archive_is_refused_cleanly(trick: str, good: bytes) -> None:
+    """Every hostile archive is refused in one line and leaves nothing."""
     changed = TRICKS[trick](good)
     assert changed != good
     ZIP.write_bytes(changed)

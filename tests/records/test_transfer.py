@@ -15,11 +15,12 @@ import pytest
 from respeed.cli import main
 from respeed.errors import UserError
 from respeed.exchange import export_records, import_records
+from respeed.files import check
 from respeed.paths import hold_folder
 from respeed.records import read_imports, read_records, record_paths
 from respeed.schedule.rows import check_same_machine
 from respeed.sessions import move_session
-from tests.made import description
+from tests.made import description, make_lines, write_lines
 from tests.records.conftest import files, write_box
 
 ZIP = Path("records.zip")
@@ -46,9 +47,8 @@ def imported(machine: str = "box") -> dict[str, bytes]:
     return {name.replace(home, "results/records/box"): data for name, data in found.items()}
 
 
-def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
-    whole_box: dict[str, Path], said: Said
-) -> None:
+def test_import_after_export_is_the_identity(whole_box: dict[str, Path], said: Said) -> None:
+    """Import after export is the identity and a second one adds nothing."""
     before = files()
     assert said(export_records, ZIP, False) == ["box: 7 records"]
     packed = ZIP.read_bytes()
@@ -63,7 +63,7 @@ def test_import_after_export_is_the_identity_and_a_second_one_adds_nothing(
     assert ZIP.read_bytes() == packed
 
 
-def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> None:
+def test_imported_records_join_only_when_told(said: Said) -> None:
     """Whatever name, host and date they carry; and where they came from is kept."""
     write_box(hour=1, system="Linux 7")
     export_records(ZIP, False)
@@ -92,7 +92,7 @@ def test_records_of_others_join_nothing_unless_they_are_told_to(said: Said) -> N
     assert len(read_records(False, "box")) == len(ours | theirs) - 1
 
 
-def test_two_machines_keep_their_names_and_cannot_have_one(said: Said) -> None:
+def test_two_machines_keep_their_names(said: Said) -> None:
     for name in ("one", "two"):
         write_box(name)
     export_records(ZIP, False)
@@ -104,7 +104,8 @@ def test_two_machines_keep_their_names_and_cannot_have_one(said: Said) -> None:
     assert said(import_records, ZIP, False) == ["one: 3 new files", "two: 3 new files"]
 
 
-def test_the_name_of_this_machine_is_its_own_before_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_machines_name_is_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of this machine is its own before it is measured."""
     write_box("me")
     export_records(ZIP, False)
     shutil.rmtree("results")
@@ -139,7 +140,8 @@ def test_another_machine_of_that_name_is_refused_until_it_is_given_another(said:
     assert said(import_records, ZIP, False, "lab") == ["lab: 3 new files"]
 
 
-def test_what_cannot_be_used_is_not_exported_and_check_names_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_records_are_not_exported(capsys: pytest.CaptureFixture[str]) -> None:
+    """What cannot be used is not exported and check names all of it."""
     write_box(rounds=6)
     damaged, odd, killed, pipe, other, whole = record_paths(False, "box")
     damaged.write_text("{\n")
@@ -184,7 +186,8 @@ import_records(Path("records.zip"), False)
 """
 
 
-def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_completes_it() -> None:
+def test_a_killed_import_is_completed_later() -> None:
+    """An import that is killed leaves whole files and the same command completes it."""
     write_box(rounds=3)
     export_records(ZIP, False)
     whole = files()
@@ -198,7 +201,8 @@ def test_an_import_that_is_killed_leaves_whole_files_and_the_same_command_comple
     assert len(read_imports("box", False)) == 1
 
 
-def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:
+def test_nothing_is_imported_during_a_run() -> None:
+    """Nothing is imported while a run is at work in the folder."""
     write_box()
     export_records(ZIP, False)
     lock = hold_folder(False)
@@ -208,7 +212,7 @@ def test_nothing_is_imported_while_a_run_is_at_work_in_the_folder() -> None:
     import_records(ZIP, False, "lab")
 
 
-def test_the_same_contents_under_other_names_are_another_import() -> None:
+def test_other_file_names_are_another_import() -> None:
     write_box()
     export_records(ZIP, False)
     Path("results").rename("there")
@@ -220,9 +224,10 @@ def test_the_same_contents_under_other_names_are_another_import() -> None:
     assert len(read_records(False, "box")) == 2
 
 
-def test_what_is_damaged_of_where_records_came_from_is_told_and_ends_nothing(
+def test_damaged_origins_are_told_and_harmless(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """What is damaged of where records came from is told and ends nothing."""
     write_box()
     export_records(ZIP, False)
     shutil.rmtree("results")
@@ -263,8 +268,14 @@ def test_what_was_joined_is_exported_and_what_was_set_aside_stays_so() -> None:
 
 
 @pytest.mark.parametrize("name", ["this", "all", "paper"])
-def test_no_machine_has_a_name_that_stands_for_others(name: str) -> None:
+def test_no_machine_takes_a_reserved_name(name: str) -> None:
     write_box()
     export_records(ZIP, False)
     with pytest.raises(UserError, match="cannot be the name of a machine"):
         import_records(ZIP, False, name)
+
+
+def test_check_reads_smoke_records_too(capsys: pytest.CaptureFixture[str]) -> None:
+    write_lines(*make_lines(smoke=True))
+    assert check(None) == 0
+    assert "1 good file in results/smoke/records" in capsys.readouterr().out

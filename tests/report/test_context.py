@@ -22,7 +22,8 @@ def context_of(machine: str | None = None, show: Sequence[str] = ()) -> dict[str
     return context
 
 
-def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() -> None:
+def test_a_report_shows_the_named_machines() -> None:
+    """The report of twelve machines shows this one or those that are named."""
     write_machines(12, cases=["576x1024", "1024x4096"])
     context = context_of("box-07")
     assert context["machines"]["parts"][0]["lines"] == []
@@ -37,7 +38,8 @@ def test_the_report_of_twelve_machines_shows_this_one_or_those_that_are_named() 
     assert context["date"] < context_of("box-07", ["all"])["date"] == "2026-02-03"
 
 
-def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_are_short_but_for_the_last_page() -> None:
+def test_one_case_has_no_figure() -> None:
+    """A machine with one case has no figure and names made of the hardware are short but for the last page."""
     for name in ("amd-epyc-2c-c896", "intel-xeon-16c-h200-f9ab", "intel-xeon-16c-h200-0000"):
         write_lines(*make_lines([0.1] * 2), machine=name)
     context = context_of("amd-epyc-2c-c896")

@@ -27,9 +27,10 @@ NASTY = (
 )
 
 
-def test_letters_that_no_face_has_become_question_marks_and_so_do_too_many_to_try(
+def test_letters_without_a_face_become_question_marks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Letters that no face has become question marks and so do too many to try."""
     facts = {"label": "PyTorch™ ±3 % é 漢 🚀", "rows": [("é", 1, None)]}
     assert with_letters_only(facts) == {"label": "PyTorch™ ±3 % é ? ?", "rows": [["é", 1, None]]}
     assert capsys.readouterr().err == "respeed: ? in the report stands for each of 漢 🚀\n"
@@ -39,9 +40,8 @@ def test_letters_that_no_face_has_become_question_marks_and_so_do_too_many_to_tr
     assert with_letters_only({"a": f"{text}b"}) == {"a": "?" * len(text) + "b"}
 
 
-def test_a_record_full_of_hostile_texts_stands_in_tables_figures_and_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_texts_stand_in_every_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record full of hostile texts stands in tables figures and report."""
     shutil.copytree(ROOT / "report", tmp_path / "report", ignore=shutil.ignore_patterns("*.pdf", "facts"))
     monkeypatch.chdir(tmp_path)
     hardware = {"cpu": NASTY, "system": NASTY, "accelerators": [NASTY], "cpu_flags": [NASTY]}

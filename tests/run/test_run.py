@@ -117,7 +117,8 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(needs_executables(tmp_path))
 
 
-def test_an_environment_is_made_once_and_brought_up_to_date_when_the_lock_or_the_project_changes(clone: Clone) -> None:
+def test_an_environment_is_remade_when_the_lock_changes(clone: Clone) -> None:
+    """An environment is made once and brought up to date when the lock or the project changes."""
     code, told, said = clone.run("respeed", "status")
     assert (code, clone.calls()) == (0, MADE)
     assert said.startswith("run: making .venv from requirements.lock (once; ")
@@ -154,7 +155,8 @@ def test_a_terminal_shows_one_line_that_is_rewritten(clone: Clone) -> None:
 
 
 @pytest.mark.parametrize("step", dict.fromkeys(MADE))
-def test_a_set_up_that_fails_leaves_nothing_that_looks_whole_and_is_made_anew(clone: Clone, step: str) -> None:
+def test_a_failed_set_up_is_made_anew(clone: Clone, step: str) -> None:
+    """A set up that fails leaves nothing that looks whole and is made anew."""
     code, told, said = clone.run("python", UV_FAILS=step)
     assert (code, told) == (1, "")
     *_, reason, need = said.splitlines()
@@ -186,7 +188,7 @@ def test_a_stopped_set_up_leaves_nothing_running(clone: Clone, number: int, code
 
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="no flock")
-def test_of_two_that_set_up_the_same_folder_one_waits(clone: Clone) -> None:
+def test_of_two_set_ups_one_waits(clone: Clone) -> None:
     with clone.start("python", UV_WAITS="pip sync") as first:
         assert first.stderr.readline().startswith("run: making")
         with clone.start("python") as second:
@@ -207,7 +209,8 @@ def test_what_is_not_there_is_one_line(clone: Clone) -> None:
     assert clone.run()[2].startswith("run: usage: ./run COMMAND")
 
 
-def test_without_uv_and_a_python_that_will_do_one_line_says_what_to_install(clone: Clone) -> None:
+def test_without_uv_a_line_says_what_to_install(clone: Clone) -> None:
+    """Without uv and a Python that will do one line says what to install."""
     (clone.path / "uv").unlink()
     executable(clone.path / "python3", "#!/bin/sh\nexit 1\n")
     code, told, line = clone.run("python")
@@ -215,14 +218,16 @@ def test_without_uv_and_a_python_that_will_do_one_line_says_what_to_install(clon
     assert "needs python3 (3.11 or newer) or uv" in line
 
 
-def test_of_the_users_shell_only_a_home_that_can_be_written_to_reaches_a_command(clone: Clone) -> None:
+def test_only_a_writable_home_reaches_a_command(clone: Clone) -> None:
+    """Of the user's shell only a home that can be written to reaches a command."""
     other = {"PYTHONPATH": "/modules", "PYTHONHOME": "/modules"}
     assert clone.run("python", **other)[1].endswith(f"; none none {clone.path.parent}\n")
     for home in ("", "/nowhere", "/proc"):
         assert clone.run("python", HOME=home)[1].endswith(f"; none none {clone.folder}/.tools/home\n")
 
 
-def test_of_uvs_variables_those_that_say_from_where_are_kept_and_pip_and_uv_share_a_mirror(clone: Clone) -> None:
+def test_uv_and_pip_share_a_mirror(clone: Clone) -> None:
+    """Of uv's variables those that say from where are kept and pip and uv share a mirror."""
     for mirror in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"):
         shutil.rmtree(clone.folder / ".venv", ignore_errors=True)
         assert (
@@ -231,7 +236,8 @@ def test_of_uvs_variables_those_that_say_from_where_are_kept_and_pip_and_uv_shar
         assert Path(f"{clone.log}.told").read_text() == "https://m none none\n"
 
 
-def test_only_a_venv_with_the_mark_of_this_script_is_ever_removed(clone: Clone) -> None:
+def test_only_a_marked_venv_is_removed(clone: Clone) -> None:
+    """Only a venv with the mark of this script is ever removed."""
     venv = clone.folder / ".venv"
     other = clone.folder.parent / "other"
     other.mkdir()
@@ -253,7 +259,7 @@ def test_only_a_venv_with_the_mark_of_this_script_is_ever_removed(clone: Clone) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_venv_that_another_user_made_is_left_alone(clone: Clone) -> None:
+def test_another_users_venv_is_left_alone(clone: Clone) -> None:
     clone.run("python")
     (clone.folder / ".venv/bin/python").unlink()
     os.chown(clone.folder / ".venv", 65534, 65534)
@@ -262,7 +268,8 @@ def test_a_venv_that_another_user_made_is_left_alone(clone: Clone) -> None:
     assert (clone.folder / ".venv/bin/respeed").exists()
 
 
-def test_a_link_to_the_script_runs_the_environment_of_its_clone(clone: Clone) -> None:
+def test_a_linked_script_runs_its_clone(clone: Clone) -> None:
+    """A link to the script runs the environment of its clone."""
     other = clone.folder.parent / "other"
     (other / ".venv").mkdir(parents=True)
     clone.script = other / "run"
@@ -281,9 +288,8 @@ def test_a_link_to_the_script_runs_the_environment_of_its_clone(clone: Clone) ->
         ("ln", "", "this file system has no symbolic links"),
     ],
 )
-def test_a_system_without_what_is_needed_is_told_in_one_line_before_anything_is_loaded(
-    clone: Clone, program: str, says: str, line: str
-) -> None:
+def test_a_lacking_system_is_told_first(clone: Clone, program: str, says: str, line: str) -> None:
+    """A system without what is needed is told in one line before anything is loaded."""
     (clone.path / program).unlink()
     executable(clone.path / program, f"#!/bin/sh\nprintf '%s' '{says}'\nexit {int(not says)}\n")
     code, told, said = clone.run("python")
@@ -301,7 +307,7 @@ def test_a_file_system_without_locks_costs_a_line(clone: Clone) -> None:
     assert "not implemented" not in said
 
 
-def test_a_folder_that_no_path_can_hold_is_told(clone: Clone) -> None:
+def test_an_impossible_folder_is_told(clone: Clone) -> None:
     clone.script = clone.folder.rename(clone.folder.with_name("a:b")) / "run"
     clone.folder = clone.path
     code, _, said = clone.run("python")
@@ -309,7 +315,7 @@ def test_a_folder_that_no_path_can_hold_is_told(clone: Clone) -> None:
     assert "has a colon in its name; rename it" in said
 
 
-def test_a_cache_that_cannot_be_written_to_is_not_used(clone: Clone) -> None:
+def test_an_unwritable_cache_is_not_used(clone: Clone) -> None:
     clone.run("python")
     code, told, said = clone.run("/usr/bin/env", XDG_CACHE_HOME="/proc/cache")
     assert (code, "XDG_CACHE_HOME" in told) == (0, False)

@@ -81,9 +81,8 @@ asked_for = st.builds(
 @LARGE
 @settings(max_examples=20)
 @given(asked_for, st.integers())
-def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_round_after_round(
-    asked: Work, seed: int
-) -> None:
+def test_a_run_measures_everything_round_by_round(asked: Work, seed: int) -> None:
+    """A run ends with everything usual measured as often as it should be in round after round."""
     taken, records = run(asked, drawn(seed))
     after, done = Plan(asked, records), Counter[tuple[str, str]]()
     assert (after.next_turn(), after.seconds_left()) == ((), 0)
@@ -102,7 +101,7 @@ def test_a_run_ends_with_everything_usual_measured_as_often_as_it_should_be_in_r
 @LARGE
 @settings(max_examples=15)
 @given(asked_for, st.integers(), st.data())
-def test_a_run_that_is_killed_goes_on_as_it_would_have_gone_on(asked: Work, seed: int, data: st.DataObject) -> None:
+def test_a_killed_run_goes_on_as_before(asked: Work, seed: int, data: st.DataObject) -> None:
     """Between two turns as if nothing had been; in the middle of one, what it had measured is not measured again."""
     taken, records = run(asked, drawn(seed))
     if not taken:
@@ -116,7 +115,8 @@ def test_a_run_that_is_killed_goes_on_as_it_would_have_gone_on(asked: Work, seed
     assert {*counts.values()} <= {asked.preset.rounds}
 
 
-def test_the_turns_of_known_runs_and_their_times_are_the_known_ones() -> None:
+@pytest.mark.known
+def test_known_runs_have_the_known_turns() -> None:
     """Seconds that are left, the row, the seconds and the rounds of a turn; behind what is asked for."""
     lines = []
     for options, outcomes in KNOWN_RUNS:
@@ -170,9 +170,8 @@ def with_source(asked: Work, source: str) -> Work:
         ({"library": None}, False),  # its process never came to its first case
     ],
 )
-def test_what_was_measured_counts_if_row_threads_and_timing_are_those_of_now(
-    facts: dict[str, Any], counts: bool
-) -> None:
+def test_what_counts_has_the_same_rules(facts: dict[str, Any], counts: bool) -> None:
+    """What was measured counts if row threads and timing are those of now."""
     assert is_counted(ONE, outcome="failed" if facts.get("library", "") is None else 1.0, **facts) == counts
 
 
@@ -192,7 +191,7 @@ CHOICE = {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
         ({"hardware": HARDWARE | {"accelerators": []}, "environment": {}}, {"an accelerator without a name"}),
     ],
 )  # fmt: skip
-def test_what_another_card_measured_does_not_count_and_is_named(
+def test_another_cards_records_do_not_count(
     facts: dict[str, Any], so_far: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in CHOOSING:
@@ -211,7 +210,8 @@ def test_what_another_card_measured_does_not_count_and_is_named(
 
 
 @pytest.mark.parametrize("outcome", ["failed", "wrong", "not-run"])
-def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_device_changed(outcome: str) -> None:
+def test_a_failure_waits_for_a_change(outcome: str) -> None:
+    """What failed is tried again only when its program a library or the device changed."""
     assert is_counted(ONE, outcome=outcome)
     assert not is_counted(with_source(ONE, "another"), outcome=outcome)
     for facts in (
@@ -221,7 +221,8 @@ def test_what_failed_is_tried_again_only_when_its_program_a_library_or_the_devic
         assert not is_counted(ONE, outcome=outcome, **facts)
 
 
-def test_a_time_stays_one_whichever_file_of_ours_made_it_but_not_of_another_build_of_a_program() -> None:
+def test_only_a_rebuilt_program_makes_another_time() -> None:
+    """A time stays one whichever file of ours made it but not of another build of a program."""
     assert is_counted(with_source(ONE, "another"))
     parameters = {"program": {"paper": "any", "command": ["./it"]}}
     case = replace(ONE.wanted[0].case, workload="program", parameters=parameters)
@@ -230,7 +231,7 @@ def test_a_time_stays_one_whichever_file_of_ours_made_it_but_not_of_another_buil
     assert not is_counted(theirs, with_source(theirs, "another"))
 
 
-def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() -> None:
+def test_parameters_match_in_other_letters() -> None:
     """A record has no odd spaces: what is not found again would be measured for ever."""
     case = replace(ONE.wanted[0].case, parameters={"activation": "a\u00a0b"})
     asked = replace(ONE, wanted=(replace(ONE.wanted[0], case=case),))
@@ -241,7 +242,8 @@ def test_a_case_whose_parameters_a_record_has_in_other_letters_is_found_again() 
 # With an accelerator.
 
 
-def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of_cpus() -> None:
+def test_an_accelerators_first_table_comes_first() -> None:
+    """With an accelerator the first table comes first on it and on one row of CPUs."""
     rows = ("gpu-bf16", "gpu", "openblas-1", "openblas-all", "torch-1", "torch-all")
     taken = run(work(rounds=2, profiles=rows, minutes=60))[0]
     assert {turn[0].wanted.profile for turn in taken[:4]} == {"gpu", "torch-all"}
@@ -268,9 +270,7 @@ def test_with_an_accelerator_the_first_table_comes_first_on_it_and_on_one_row_of
         (60, {("gpu-bf16", "rbm"), ("gpu", "matmul"), ("gpu-bf16", "matmul"), ("torch-all", "matmul")}),
     ],
 )
-def test_other_precisions_and_tables_the_paper_is_silent_about_have_the_time_that_is_left(
-    minutes: float, spare: set[tuple[str, str]]
-) -> None:
+def test_other_precisions_have_the_time_left(minutes: float, spare: set[tuple[str, str]]) -> None:
     """Or else ten minutes on a GPU would be gone before what the paper is about has an interval."""
     asked = work(rounds=6, minutes=minutes, profiles=("torch-all", "gpu", "gpu-bf16"), every=True)
     after = Plan(asked, run(asked)[1])
@@ -336,9 +336,10 @@ def again(taken: list[Turn]) -> set[tuple[str, str]]:
         (where("576x1024", loose, profiles=("torch-1",)), WIDE, {("torch-1", "576x1024")}, 8),
     ],
 )
-def test_what_the_first_rounds_left_unsettled_is_measured_again_until_it_is_and_nothing_else(
+def test_unsettled_cells_are_measured_again(
     outcomes: Outcomes, reason: str | None, cells: set[tuple[str, str]], last: int
 ) -> None:
+    """What the first rounds left unsettled is measured again until it is and nothing else."""
     taken, _ = run(work(**RBM, minutes=60), outcomes)
     assert {again_of(turn) for turn in taken[:12]} == {""}
     assert again(taken) == cells
@@ -354,7 +355,8 @@ def noisy_cores(wanted: Wanted, number: int) -> Outcome:
     return 10.0 / (printed if wanted.profile == "openblas-all" else 1.0) * (1 + noise)
 
 
-def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decided() -> None:
+def test_open_claims_are_measured_until_decided() -> None:
+    """What an open claim is about is measured again until the claim is decided."""
     asked = work(**RBM | {"most": 10}, minutes=60, profiles=CORES)
     taken, records = run(asked, noisy_cores)
     assert claim_verdicts(records[:12])["second-core"] == "not settled"
@@ -364,7 +366,7 @@ def test_what_an_open_claim_is_about_is_measured_again_until_the_claim_is_decide
     assert claim_verdicts(records)["second-core"] == "not fair here"
 
 
-def test_a_claim_that_needs_more_rounds_is_left_alone() -> None:
+def test_a_claim_that_needs_too_much_waits() -> None:
     taken, _ = run(work(**RBM | {"most": 7}, minutes=60, profiles=CORES), noisy_cores)
     assert len(taken) == 12
 
@@ -377,7 +379,8 @@ def claim_verdicts(records: tuple[Record, ...]) -> dict[str, str]:
     return {row.claim: row.verdict for row in claims if not row.case}
 
 
-def test_of_two_undecided_pairs_the_one_that_needs_fewer_rounds_has_the_time_that_is_left() -> None:
+def test_the_cheaper_undecided_pair_comes_first() -> None:
+    """Of two undecided pairs the one that needs fewer rounds has the time that is left."""
     outcomes = where("576x1024", close(0.028), others=where("1024x4096", close(0.03)))
     records = run(work(**RBM | {"most": 6}), outcomes)[1]
     for seconds, cases in ((600, {"576x1024", "1024x4096"}), (48 + 2 * 2.1 * CASE_SECONDS, {"1024x4096"})):

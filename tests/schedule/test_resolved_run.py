@@ -41,7 +41,8 @@ def on_nodes(**settings: Any) -> Run:
     return Run(config, settings, PAPERS, PROFILES, "a", NODES)
 
 
-def test_a_machines_file_says_which_rows_it_has_and_a_run_names_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_names_some_of_a_machines_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine's file says which rows it has and a run names some of them."""
     told = {"far": Notes("far", profiles=("gpu", "gpu-fp64")), "near": None}
     monkeypatch.setattr(runs, "notes_of", told.get)
 
@@ -54,9 +55,10 @@ def test_a_machines_file_says_which_rows_it_has_and_a_run_names_some_of_them(mon
     assert profiles(machine="near").profiles == load_config().profiles
 
 
-def test_a_cluster_measures_all_machines_that_have_slurm_or_the_one_that_is_named(
+def test_a_cluster_measures_machines_with_slurm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A cluster measures all machines that have Slurm or the one that is named."""
     with pytest.raises(UserError, match="new machine NAME"):
         resolve_run({"cluster": True})
     told = {"a": Notes("a", slurm={"runtime": 60}), "b": Notes("b", slurm={"runtime": 9}), "c": Notes("c")}
@@ -67,6 +69,7 @@ def test_a_cluster_measures_all_machines_that_have_slurm_or_the_one_that_is_name
         resolve_run({"cluster": True, "machine": "c"})
 
 
+@pytest.mark.known
 def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws of stamps and of the last lines follow; here is every word of three runs."""
     write_machines(6, rounds=1)
@@ -84,9 +87,8 @@ def test_what_rules_take_of_a_run_is_known(monkeypatch: pytest.MonkeyPatch) -> N
     assert_known(Path(__file__).with_name("runs.txt"), text.replace(os.path.relpath(ROOT), "ROOT"))
 
 
-def test_files_that_are_not_read_and_records_of_another_name_are_told_before_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unread_files_are_told_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are not read and records of another name are told before a run."""
     monkeypatch.setattr(config, "MACHINE_FILES", replace(MACHINE_FILES, folder=tmp_path / "machines"))
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines/box.yml").write_text("")
@@ -110,7 +112,9 @@ def measured(number: int = 0, came_out: Any = 1.0, **settings: str) -> Run:
     return resolve_run(asked)
 
 
-def test_what_measuring_leaves_is_another_file_where_something_is_left_or_was_measured_by_hand_since() -> None:
+def test_an_unfinished_measurement_is_a_stamp() -> None:
+    """What measuring leaves is another file where something is left or was measured by hand since."""
+
     def leave(later: int = 0, **settings: str) -> str:
         """Write the file of a run, as measuring does when nothing is left."""
         stamp = Path(measured(**settings).stamps["box"])
@@ -135,9 +139,10 @@ def test_what_measuring_leaves_is_another_file_where_something_is_left_or_was_me
     ("folder", "file"),
     [("WORKLOADS", "rbm.py"), ("HARDWARE", "gpu.yaml"), ("PAPERS", "raina2009/published.csv"), ("MACHINES", "a.yaml")],
 )
-def test_a_node_is_asked_again_where_what_was_said_or_a_file_of_what_people_write_is_another(
+def test_a_node_is_asked_again_after_changes(
     folder: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A node is asked again where what was said or a file of what people write is another."""
     copy = shutil.copytree(getattr(runs, folder), tmp_path / "copy")
     monkeypatch.setattr(runs, folder, copy)
     stamps = on_nodes().stamps
@@ -180,7 +185,7 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
         ("all", "no CUDA device", {}, "gpu, gpu-bf16, gpu-fp16, gpu-tf32: not measured: no CUDA device"),
     ],
 )
-def test_why_a_row_cannot_run_is_said_at_the_end(
+def test_a_row_that_cannot_run_says_why(
     profiles: str, missing: str | None, answer: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -192,7 +197,8 @@ def test_why_a_row_cannot_run_is_said_at_the_end(
     assert f"respeed: {line}\n" in capsys.readouterr().err
 
 
-def test_a_run_says_which_card_was_measured_so_far_if_another_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_names_the_measured_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run says which card was measured so far if another one is chosen."""
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
     monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
@@ -202,7 +208,8 @@ def test_a_run_says_which_card_was_measured_so_far_if_another_one_is_chosen(monk
     assert re.search(line, announce(measured(profiles="gpu")))
 
 
-def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minutes_too_few_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes that are not enough are told with what has more."""
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
     monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
     run = resolve_run({"machine": "box", "papers": "raina2009"})
@@ -225,7 +232,7 @@ def test_minutes_that_are_not_enough_are_told_with_what_has_more(monkeypatch: py
         (1.0, 0.5, "1 cell known less well than ±10 %; about 585 more rounds would settle half of them"),
     ],
 )
-def test_what_would_settle_open_cells_is_said_with_a_preset_that_has_it(probe: float, spread: float, says: str) -> None:
+def test_a_preset_that_settles_cells_is_named(probe: float, spread: float, says: str) -> None:
     """Beside the slow probes of one case, those of another show what is quiet."""
     for number, sign in enumerate((0, 1, -1, 0), start=1):
         seconds, facts = [0.1 * (1 + sign * spread)], {"number": number, "profile": "openblas-1"}
@@ -255,7 +262,8 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     return SimpleNamespace(**said)
 
 
-def test_a_cluster_is_measured_by_its_jobs_and_a_machine_by_none() -> None:
+def test_a_cluster_is_measured_by_jobs() -> None:
+    """A cluster is measured by its jobs and a machine by none."""
     here, there = resolve_run(RBM), on_nodes()
     assert mistakes_of(lambda: check_executor(here, snakemake())) == []
     assert mistakes_of(lambda: check_executor(there, snakemake(elsewhere=True))) == []
@@ -271,9 +279,10 @@ def test_what_measures_nothing_asks_for_no_cluster(monkeypatch: pytest.MonkeyPat
     start(resolve_run(RBM), snakemake(elsewhere=True))
 
 
-def test_what_limits_nothing_and_options_that_a_variable_adds_are_named(
+def test_limits_and_options_without_effect_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """What limits nothing and options that a variable adds are named."""
     monkeypatch.setattr(sys, "argv", ["snakemake"])
     monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "profiles/mine")
@@ -303,9 +312,10 @@ def test_settings_that_are_given_twice_add_up(
     ]  # fmt: skip
 
 
-def test_a_run_begins_with_what_it_will_measure_or_with_the_one_line_of_a_mistake(
+def test_a_run_begins_with_what_it_measures(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A run begins with what it will measure or with the one line of a mistake."""
     monkeypatch.setattr(sys, "argv", ["snakemake", "--cores", "all"])
     monkeypatch.setattr(workflow.atexit, "register", lambda *_: None)
     asked: dict[str, Any] = RBM | {"profiles": "openblas-1", "preset": "smoke"}
@@ -334,9 +344,10 @@ def test_a_run_begins_with_what_it_will_measure_or_with_the_one_line_of_a_mistak
         *(("wrong", "all", facts, 0) for facts in ({"dryrun": True}, {"executor_plugin": None}, {"dag": None})),
     ],
 )  # fmt: skip
-def test_a_run_that_had_nothing_to_do_or_is_done_ends_with_1_if_anything_was_wrong(
+def test_anything_wrong_ends_with_exit_code_1(
     came_out: Any, command: str, facts: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
+    """A run that had nothing to do or is done ends with 1 if anything was wrong."""
     run = measured(1, came_out=came_out)
     monkeypatch.setattr(sys, "argv", ["snakemake", command])
     codes = [0]
@@ -347,9 +358,10 @@ def test_a_run_that_had_nothing_to_do_or_is_done_ends_with_1_if_anything_was_wro
         succeed(run)
 
 
-def test_the_last_lines_name_the_report_and_its_page_unless_the_page_is_an_earlier_one(
+def test_the_last_lines_name_a_current_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The last lines name the report and its page unless the page is an earlier one."""
     run = measured(1)
     for name, second in (("report/smoke.pdf", 1), ("results/smoke/tables/cells.csv", 2), ("report/smoke.html", 2)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -362,7 +374,8 @@ def test_the_last_lines_name_the_report_and_its_page_unless_the_page_is_an_earli
         os.utime("report/smoke.html", (1, 1))
 
 
-def test_a_run_that_fails_on_a_cluster_names_the_machines_that_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_cluster_names_the_remaining_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that fails on a cluster names the machines that are left."""
     for machine, left in (("a", "a, b"), ("b", "b")):
         fail(on_nodes())
         said = f"not all was measured on {left}; nothing is lost, and the same command resumes the run once jobs run"
@@ -376,7 +389,8 @@ def test_a_run_that_fails_on_a_cluster_names_the_machines_that_are_left(capsys: 
     assert capsys.readouterr().err == ""
 
 
-def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Path) -> None:
+def test_a_failed_job_has_its_last_words(tmp_path: Path) -> None:
+    """A job that fails is told in a line with what it said last."""
     log = tmp_path / "measured.log"
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
@@ -391,7 +405,8 @@ def test_a_job_that_fails_is_told_in_a_line_with_what_it_said_last(tmp_path: Pat
     )
 
 
-def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_common_failures_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """What several jobs that fail have in common is said once."""
     jobs, event = FailedJobs(snakemake()), SimpleNamespace(value="job_error")
     for facts in (
         {"event": event, "rule_msg": "it ended"}, {"event": event, "rule_msg": "it ended"}, {"event": event},
@@ -406,7 +421,8 @@ def test_what_several_jobs_that_fail_have_in_common_is_said_once(capsys: pytest.
     ("words", "times"),
     [("invalid partition", 0), ("Socket timed out on send/recv", 5), ("Unable to contact slurm controller", 5)],
 )
-def test_what_slurm_refuses_is_submitted_once_and_again_if_slurm_was_out_of_reach(words: str, times: int) -> None:
+def test_a_refused_job_is_submitted_once(words: str, times: int) -> None:
+    """What Slurm refuses is submitted once and again if Slurm was out of reach."""
     rule = SimpleNamespace(restart_times=5)
     facts = {"event": SimpleNamespace(value="job_error"), "output": ["logs/box/asked"], "log": [], "rule_name": "it"}
     facts["rule_msg"] = f"SLURM sbatch failed. The error message was 'sbatch: error:\n{words}'.\n"

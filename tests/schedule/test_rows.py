@@ -42,9 +42,10 @@ def of(**keys: Any) -> Profile:
         (MAC, of(), 10, ()),
     ],
 )
-def test_threads_run_on_a_core_each_unless_a_profile_says_otherwise(
+def test_threads_run_on_a_core_each(
     facts: dict[str, Any], profile: Profile, threads: int, cpus: tuple[int, ...]
 ) -> None:
+    """Threads run on a core each unless a profile says otherwise."""
     assert place(profile, facts) == (threads, cpus)
 
 
@@ -81,7 +82,8 @@ def test_what_is_missing_is_a_reason(keys: dict[str, Any], reason: str | None) -
     assert unmet(of(precision="bf16"), facts | {"cpu_flags": ["amx_bf16"]}) is None
 
 
-def test_every_machine_has_the_rows_of_the_library_that_its_scipy_computes_with() -> None:
+def test_every_machine_has_scipys_library() -> None:
+    """Every machine has the rows of the library that its SciPy computes with."""
     every = {name: one for name, one in load_profiles().items() if one.is_cpu and one.backend == "numpy"}
 
     def rows(blas: str) -> set[str]:
@@ -95,7 +97,8 @@ def test_every_machine_has_the_rows_of_the_library_that_its_scipy_computes_with(
 @pytest.mark.parametrize(
     ("cores", "counts"), [(1, [1]), (3, [1, 2, 3]), (16, [1, 2, 3, 4, 8, 16]), (24, [1, 2, 3, 4, 8, 16, 24])]
 )
-def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(cores: int, counts: list[int]) -> None:
+def test_a_ladder_goes_up_by_powers_of_two(cores: int, counts: list[int]) -> None:
+    """A ladder has all counts up to four then powers of two and all cores."""
     steps = climb(Row(load_profile("openblas-all"), cores, tuple(range(cores))))
     assert [(row.threads, row.cpus, row.profile.name, row.profile.label) for row in steps] == [
         (count, tuple(range(count)), f"openblas-all-t{count}", f"OpenBLAS, {count} thread{'s' * (count > 1)}")
@@ -109,7 +112,7 @@ def test_a_ladder_has_all_counts_up_to_four_then_powers_of_two_and_all_cores(cor
 # A run under a name that is another machine's is refused, in one line that gives a name to use.
 
 
-def test_records_of_this_machine_under_another_name_are_told_before_it_is_measured_anew(
+def test_this_machine_under_another_name_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A folder was renamed, as docs/machines.md says, and config.yaml has not its name."""
@@ -123,7 +126,8 @@ def test_records_of_this_machine_under_another_name_are_told_before_it_is_measur
     assert say_renamed("new", False) == []
 
 
-def test_another_machine_is_refused_with_what_differs_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_machine_is_refused_with_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine is refused with what differs and what to do."""
     here = HARDWARE | {"host": "7f3a" * 4}
     monkeypatch.setattr(rows, "describe_machine", lambda: here)
     check_same_machine("box", False)  # nothing is known of it yet
@@ -183,9 +187,8 @@ def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     rows.probe_device.cache_clear()
 
 
-def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_device_change(
-    tried: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_device_waits_for_a_change(tried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that cannot run is not tried again until driver torch or device change."""
     no = {"reasons": {"fp32": "too old"}, "lasting": True}
     torch, other = (SimpleNamespace(name=name, version="2.0") for name in ("torch", "other"))
     assert tried(**no) == ("too old", 1)
@@ -211,5 +214,5 @@ def test_a_device_that_cannot_run_is_not_tried_again_until_driver_torch_or_devic
         ({"hangs": True}, "a small product on it was not done in 120 s"),
     ],
 )
-def test_what_may_pass_by_itself_is_asked_once_a_command(tried: Any, told: dict[str, Any], reason: str) -> None:
+def test_a_passing_failure_is_asked_each_command(tried: Any, told: dict[str, Any], reason: str) -> None:
     assert [tried(**told), tried(**told)] == [(reason, 1), (reason, 2)]

@@ -28,14 +28,17 @@ def tables_of(work: Work) -> set[str]:
     return {cell.experiment for one in work.wanted for cell in one.cells}
 
 
-def test_a_preset_has_its_minutes_for_each_paper_that_prints_something() -> None:
+def test_a_presets_minutes_are_per_printing_paper() -> None:
+    """A preset has its minutes for each paper that prints something."""
     quick = load_config().preset.minutes
     assert load_config().papers == ("raina2009", "machine")
     for papers, number in (("raina2009,machine", 1), ("bergstra2010,theano-tutorials", 2)):
         assert work_of(papers=papers).minutes == number * quick
 
 
-def test_a_row_is_measured_in_the_tables_and_cases_that_it_runs() -> None:
+def test_a_row_measures_only_what_it_runs() -> None:
+    """A row is measured in the tables and cases that it runs."""
+
     def algorithms(profile: str) -> set[str]:
         return {one.case.workload for one in work(profiles=(profile,), experiments=("sparse-coding",)).wanted}
 
@@ -47,14 +50,17 @@ def test_a_row_is_measured_in_the_tables_and_cases_that_it_runs() -> None:
     }
 
 
-def test_a_case_that_several_tables_show_is_measured_once_and_belongs_to_all_of_them() -> None:
+def test_a_shared_case_is_measured_once() -> None:
+    """A case that several tables show is measured once and belongs to all of them."""
     found = work(profiles=("torch-1",)).wanted
     (shared,) = [one for one in found if one.case.workload == "rbm" and one.case.name == "4096x11008"]
     assert {cell.experiment for cell in shared.cells} == {"rbm", "dbn"}
     assert len({(one.profile, one.key) for one in found}) == len(found)
 
 
-def test_only_cells_with_one_of_the_words_in_their_names_are_measured_and_a_whole_name_is_of_one() -> None:
+def test_only_measures_cells_by_words_or_name() -> None:
+    """Only cells with one of the words in their names are measured and a whole name is of one."""
+
     def names(*words: str) -> set[str]:
         return {
             f"{cell.experiment}/{cell.case}/{one.case.workload}"
@@ -72,7 +78,9 @@ def test_only_cells_with_one_of_the_words_in_their_names_are_measured_and_a_whol
         assert names(f"raina2009/{program}") == {program}
 
 
-def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() -> None:
+def test_a_precision_table_is_measured_in_it() -> None:
+    """A table of one precision is measured in it where no profile is named."""
+
     def precisions_in(**settings: str) -> dict[str, set[str]]:
         found = work_of(papers="check-blas,bergstra2010", **settings).wanted
         return {
@@ -86,7 +94,8 @@ def test_a_table_of_one_precision_is_measured_in_it_where_no_profile_is_named() 
     assert precisions_in(profiles="torch-1") == {"threads": set(), "single-2000": {"fp32"}, "mlp": {"fp32"}}
 
 
-def test_nothing_waits_that_is_named_or_where_there_is_no_accelerator_or_no_minutes_are_set() -> None:
+def test_what_is_named_does_not_wait() -> None:
+    """Nothing waits that is named or where there is no accelerator or no minutes are set."""
     rows = ("torch-all", "gpu", "gpu-bf16")
     assert {one.tier > USUAL for one in work(minutes=1, profiles=rows, every=True).wanted} == {True, False}
     for asked in (
@@ -98,7 +107,8 @@ def test_nothing_waits_that_is_named_or_where_there_is_no_accelerator_or_no_minu
         assert {one.tier > USUAL for one in asked.wanted} == {False}
 
 
-def test_a_table_of_a_ladder_runs_on_a_row_for_each_number_of_threads_and_on_no_other() -> None:
+def test_a_ladder_table_has_its_own_rows() -> None:
+    """A table of a ladder runs on a row for each number of threads and on no other."""
     four = {"openblas-all": Row(PROFILES["openblas-all"], 4, (0, 2, 4, 6)), "torch-all": EVERY["torch-all"]}
     found = [one for one in work_of(four, papers="machine", profiles="openblas-all,torch-all").wanted if one.row.cpus]
     assert {one.profile for one in found if one.cells[0].experiment == "scaling"} == {
@@ -111,12 +121,14 @@ def test_a_table_of_a_ladder_runs_on_a_row_for_each_number_of_threads_and_on_no_
 # What is shown.
 
 
-def test_a_paper_that_there_is_not_is_a_mistake_and_none_left_out() -> None:
+def test_an_unknown_paper_is_a_mistake() -> None:
+    """A paper that there is not is a mistake and none left out."""
     with pytest.raises(UserError, match=r"no paper 'raina2008' \(did you mean raina2009\?\)"):
         papers_shown(smoke=False, chosen=["raina2009", "raina2008"])
 
 
-def test_this_machine_is_shown_others_by_name_and_all_if_it_has_no_records() -> None:
+def test_this_machine_is_shown_by_default() -> None:
+    """This machine is shown others by name and all if it has no records."""
     write_machines(3, rounds=1)
     every = ["box-00", "box-01", "box-02"]
     assert machines_shown(False, "box-01") == ["box-01"]

@@ -33,7 +33,8 @@ SCRIPT = """
 """
 
 
-def test_a_browser_shows_the_page_of_all_tables_first_and_opens_it_and_figures_from_the_menu(measured: Project) -> None:
+def test_snakemakes_report_opens_the_tables_first(measured: Project) -> None:
+    """A browser shows the page of all tables first and opens it and figures from the menu."""
     (text, *places, has_graph), tables, figures = look(measured.folder / HTML, SCRIPT)
     # At tiny sizes no claim can be tested: the tables that they are about stand in one line.
     for wanted in ("Raina, Madhavan and Ng (ICML 2009)", "No measurement", "Large-scale Deep", "Not tested here"):
@@ -47,7 +48,8 @@ def test_a_browser_shows_the_page_of_all_tables_first_and_opens_it_and_figures_f
 
 
 @pytest.mark.slow
-def test_the_target_report_makes_both_of_what_was_imported_alone_and_measures_nothing(copy: Project) -> None:
+def test_the_report_target_measures_nothing(copy: Project) -> None:
+    """The target report makes both of what was imported alone and measures nothing."""
     copy.run("respeed", "export", "--smoke", "records.zip")
     shutil.rmtree(copy.folder / "results")
     for kind in ("html", "pdf"):
@@ -61,7 +63,8 @@ def test_the_target_report_makes_both_of_what_was_imported_alone_and_measures_no
     assert "rbm/lab-box-speedup.svg" in (copy.folder / HTML).read_text("utf-8")
 
 
-def test_one_by_hand_goes_where_it_is_told_and_where_none_can_be_made_one_line_says_why(copy: Project) -> None:
+def test_an_impossible_html_report_says_why(copy: Project) -> None:
+    """One by hand goes where it is told and where none can be made one line says why."""
     records = copy.records()
     (copy.folder / HTML).unlink()
     copy.snakemake("--report", "mine.html", *SMOKE)

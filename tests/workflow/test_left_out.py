@@ -5,7 +5,8 @@ from tests.conftest import Project
 SMOKE = ("--config", "preset=smoke", "profiles=torch-1")
 
 
-def test_what_is_wrong_is_left_out_with_a_line_and_ends_a_run_that_asks_for_it(project: Project) -> None:
+def test_what_is_wrong_is_left_out(project: Project) -> None:
+    """What is wrong is left out with a line and ends a run that asks for it."""
     paper, gpu = project.folder / "workflow/papers/draft", project.folder / "workflow/hardware/second-gpu.yaml"
     paper.mkdir()
     (paper / "paper.yaml").write_text("title: A draft\nexperiments: {}\n")

@@ -31,7 +31,7 @@ rule summary:
 
 
 @pytest.mark.slow
-def test_another_workflow_gets_tables_and_report_beside_its_own_files(measured: Project, tmp_path: Path) -> None:
+def test_another_workflow_includes_tables_and_report(measured: Project, tmp_path: Path) -> None:
     other = Project.there(tmp_path)
     (tmp_path / "Snakefile").write_text(OTHER.format(folder=measured.folder), "utf-8")
     records = "results/smoke/records"

@@ -17,7 +17,8 @@ RUN = ("--config", "preset=smoke", "papers=three-loops", "profiles=[program-1, p
 
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: gcc")
-def test_a_program_of_a_paper_runs_once_its_reader_allows_it(project: Project) -> None:
+def test_a_papers_program_runs_once_allowed(project: Project) -> None:
+    """A program of a paper runs once its reader allows it."""
     folder, table = (
         needs_executables(project.folder) / "workflow/papers/three-loops",
         project.folder / "results/smoke/tables/cells.csv",

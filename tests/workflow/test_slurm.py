@@ -41,9 +41,8 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_one_run_measures_each_machine_on_its_own_node_and_reports_them_side_by_side(
-    project: Project, slurm: dict[str, str]
-) -> None:
+def test_each_machine_is_measured_on_its_node(project: Project, slurm: dict[str, str]) -> None:
+    """One run measures each machine on its own node and reports them side by side."""
     for name, said in (("old-node", OLD), ("gpu-node", GPU)):
         (project.folder / f"workflow/machines/{name}.yaml").write_text(said)
     project.edit("profiles/slurm/config.yaml", "checks: 20", "checks: 1\nseconds-between-status-checks: 1")

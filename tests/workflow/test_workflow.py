@@ -30,7 +30,8 @@ def table(project: Project, name: str) -> str:
     return (project.folder / f"results/smoke/tables/{name}.csv").read_text("utf-8")
 
 
-def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_results(measured: Project) -> None:
+def test_a_run_leaves_records_tables_and_reports(measured: Project) -> None:
+    """A run leaves records tables figures and reports and nothing among real results."""
     # A process for each row of CPUs.
     rows = sorted(Path(path).parent.name for path in measured.records())
     assert rows == ["openblas-1", "openblas-all", "torch-1", "torch-all"]
@@ -53,7 +54,8 @@ def test_a_run_leaves_records_tables_figures_and_reports_and_nothing_among_real_
     assert log.with_suffix("").stat().st_size == 0
 
 
-def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Project) -> None:
+def test_a_run_with_nothing_to_do_ends(measured: Project) -> None:
+    """A run with nothing to do ends with where the report is."""
     told = measured.snakemake(*SMOKE).stdout.splitlines()
     assert "nothing is due; ./run respeed measure --again measures anew" in told[-4]
     places = "report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
@@ -62,7 +64,8 @@ def test_a_run_with_nothing_to_do_ends_with_where_the_report_is(measured: Projec
     assert re.fullmatch(r"respeed: \S+: \d+ cells measured", told[-1])
 
 
-def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Project) -> None:
+def test_a_dry_run_says_what_it_measures(project: Project) -> None:
+    """A dry run says what will be measured and how long it takes."""
     told = project.snakemake("-n", "--config", "papers=raina2009").stdout
     assert "raina2009 rbm: 16 of 16 cells to measure" in told
     assert "preset quick: 4 rounds of everything, however long; what is then left of 13 minutes a paper" in told
@@ -74,7 +77,9 @@ def test_a_dry_run_says_what_will_be_measured_and_how_long_it_takes(project: Pro
 
 
 @pytest.mark.slow
-def test_a_new_profile_is_one_file_a_size_a_line_more_rounds_a_number_and_only_they_are_measured(copy: Project) -> None:
+def test_only_what_was_added_is_measured(copy: Project) -> None:
+    """A new profile is one file a size a line more rounds a number and only they are measured."""
+
     def added(*profiles: str) -> list[tuple[str, list[int]]]:
         before = copy.records()
         copy.snakemake("tables", *SMOKE, "papers=raina2009", "experiments=rbm", f"profiles=[{', '.join(profiles)}]")
@@ -96,9 +101,10 @@ def test_a_new_profile_is_one_file_a_size_a_line_more_rounds_a_number_and_only_t
     assert added("openblas-1") == [("openblas-1", [2] * 5)]
 
 
-def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_mended_or_as_often_as_is_asked(
+def test_a_failure_is_measured_again_when_mended(
     project: Project,
 ) -> None:
+    """What came out wrong ends with exit code 1 and is measured again when mended or as often as is asked."""
     right = ("workflow/respeed/workloads/rbm.py", "        v0[...] = a.x\n        add_sigmoid_sample(")
     project.edit(*right, wrong := right[1].replace("a.x", "0.5 * a.x"))
     asked = (*ONE_ROW, "--", "measure_box")
@@ -121,7 +127,8 @@ def test_what_came_out_wrong_ends_with_exit_code_1_and_is_measured_again_when_me
     assert len(re.findall(",36x64,.*,openblas-1,", table(project, "rounds"))) == 2
 
 
-def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Project) -> None:
+def test_records_are_never_measured_again_by_force(copy: Project) -> None:
+    """Records that are there are never measured again even by force."""
     records = copy.folder / "results/smoke/records"
     shutil.copytree(next(records.iterdir()), records / "elsewhere")
     # What a row is called decides no measurement.
@@ -133,7 +140,8 @@ def test_records_that_are_there_are_never_measured_again_even_by_force(copy: Pro
     assert "Another name" in table(copy, "raina2009/rbm")
 
 
-def test_a_report_is_made_in_another_folder_and_in_the_shell_of_a_notebook(copy: Project, tmp_path: Path) -> None:
+def test_a_report_is_made_in_another_folder(copy: Project, tmp_path: Path) -> None:
+    """A report is made in another folder and in the shell of a notebook."""
     elsewhere = tmp_path / "else where"
     elsewhere.mkdir()
     (copy.folder / "results").rename(elsewhere / "results")
@@ -145,7 +153,7 @@ def test_a_report_is_made_in_another_folder_and_in_the_shell_of_a_notebook(copy:
     assert not (copy.folder / "results").exists()
 
 
-def test_a_run_that_is_stopped_ends_with_all_it_started_and_says_that_the_same_command_goes_on(
+def test_a_stopped_run_ends_all_it_started(
     project: Project,
 ) -> None:
     """In a group of its own, in which no signal is ignored."""
@@ -172,7 +180,8 @@ FONTS = [folder for folder in ("/usr/share/fonts", "/usr/local/share/fonts") if 
 
 
 @pytest.mark.slow
-def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_name(tmp_path: Path) -> None:
+def test_a_run_needs_no_network_or_fonts(tmp_path: Path) -> None:
+    """A run works without network fonts and language in a folder with any name."""
     folder = tmp_path / NAME
     folder.mkdir()
     project = Project(folder)
@@ -192,7 +201,7 @@ def test_a_run_works_without_network_fonts_and_language_in_a_folder_with_any_nam
     assert rows >= {"openblas-all", "openblas-all-t1"}
 
 
-def test_a_snakemake_that_has_no_respeed_says_in_one_line_what_to_do(project: Project, tmp_path: Path) -> None:
+def test_a_snakemake_without_respeed_is_told(project: Project, tmp_path: Path) -> None:
     """Its Python has all that this one has, but for what only a .pth file adds, such as respeed."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "own"], check=True)
     (site,) = (tmp_path / "own").glob("lib/python3*/site-packages")
@@ -203,7 +212,7 @@ def test_a_snakemake_that_has_no_respeed_says_in_one_line_what_to_do(project: Pr
     assert re.fullmatch(r"respeed: .* has no respeed\..* \./run snakemake .*, once: pip install -e \.", line)
 
 
-def test_the_environment_for_conda_has_the_ranges_of_the_project(project: Project) -> None:
+def test_condas_environment_has_the_projects_ranges(project: Project) -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     ranges = {one.name: str(one.specifier) for one in map(Requirement, declared["dependencies"])}
     environment = yaml.safe_load((ROOT / "workflow/envs/respeed.yaml").read_bytes())

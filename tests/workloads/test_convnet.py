@@ -60,7 +60,9 @@ def layers_of(name: str) -> tuple[Counts, str]:
     return counts, "\n".join([f"== {name}", str(counts), *(f"{number} {line}" for line, number in seen.items()), ""])
 
 
-def test_nets_have_their_published_parameters_and_multiply_adds_and_the_known_layers() -> None:
+@pytest.mark.known
+def test_nets_have_their_published_counts() -> None:
+    """Nets have their published parameters and multiply adds and the known layers."""
     found = {name: layers_of(name) for name in NETS}
     for name, (parameters, multiply_adds) in PUBLISHED.items():
         assert found[name][0].parameters == parameters, name
@@ -68,14 +70,15 @@ def test_nets_have_their_published_parameters_and_multiply_adds_and_the_known_la
     assert_known(Path(__file__).with_name("nets.txt"), "\n".join(lines for _, lines in found.values()))
 
 
-def test_a_backward_pass_is_two_forward_passes_but_for_the_gradient_of_the_images() -> None:
+def test_a_backward_pass_counts_two_forward_passes() -> None:
+    """A backward pass is two forward passes but for the gradient of the images."""
     forward = 2 * 16 * net_of("vgg16", WHOLE).counts.multiply_adds
     assert net_of("vgg16", WHOLE, gradients="parameters-and-images").flops() == 3 * forward
     assert net_of("vgg16", WHOLE).flops() == 3 * forward - 2 * 16 * 224 * 224 * 64 * 3 * 9
 
 
 @pytest.mark.parametrize("network", ["lenet-pooled", "digits", "resnet18", "alexnet", "inception-v1"])
-def test_every_array_of_a_step_is_compared_and_memory_is_as_predicted(network: str) -> None:
+def test_every_array_of_a_step_is_compared(network: str) -> None:
     """Of each kind of layers the last one's: outputs, gradients, running means; what is learned, too."""
     learns = {"update": "sgd", "learning_rate": 0.01} if network == "resnet18" else {}
     net = net_of(network, gradients="parameters-and-images", **learns)
@@ -108,7 +111,8 @@ def test_every_array_of_a_step_is_compared_and_memory_is_as_predicted(network: s
 
 
 @pytest.mark.parametrize("network", ["digits", "alexnet", "vgg16", "resnet18", "resnet50", "inception-v1"])
-def test_a_tutorials_net_gives_learns_and_passes_back_what_ours_does_in_float64(network: str) -> None:
+def test_a_tutorials_net_learns_as_ours(network: str) -> None:
+    """A tutorial's net gives learns and passes back what ours does in float64."""
     net = net_of(network, gradients="parameters" if network == "digits" else "parameters-and-images")
     ours = make("torch", precision="fp64").build(net, 3)
     theirs = NaiveConvnet(net, ours.inputs)

@@ -32,12 +32,14 @@ def _none_left() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("replicas", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_step_of_any_number_of_replicas_is_a_step_with_the_whole_mini_batch(replicas: int) -> None:
+def test_replicas_step_as_the_whole_batch(replicas: int) -> None:
+    """A step of any number of replicas is a step with the whole mini batch."""
     made = make("torch", precision="fp64", threads=3)
     assert is_right(made.build(DataParallel(**SIZES | {"replicas": replicas}), 5))
 
 
-def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same() -> None:
+def test_copies_learn_their_mean_gradient() -> None:
+    """Copies of a net learn the mean of their gradients and stay the same."""
     workload = ConvnetReplicas(**case_of("convnet_replicas", "odd").parameters | {"batch": 6, "replicas": 2})
     program = make("torch", precision="fp64", threads=2).build(workload, 5)
     assert is_right(program)
@@ -47,7 +49,7 @@ def test_copies_of_a_net_learn_the_mean_of_their_gradients_and_stay_the_same() -
 @pytest.mark.parametrize(
     ("how", "seen"), [("alone", "Linear weight gradients"), ("other", "replicas unlike the first")]
 )
-def test_a_replica_that_goes_its_own_way_is_seen(how: str, seen: str) -> None:
+def test_a_replica_that_differs_is_seen(how: str, seen: str) -> None:
     program = steps(make("torch", threads=2).build(Wrong(**SIZES, how=how), 5), 1)
     assert largest_error(program.check()[seen]) > TOLERANCE["fp32"]
 
@@ -86,7 +88,8 @@ def test_replicas_that_do_not_answer_are_ended(monkeypatch: pytest.MonkeyPatch) 
 
 @linux
 @two_cores
-def test_each_has_a_core_of_its_own_and_none_is_reached_from_elsewhere() -> None:
+def test_each_replica_has_a_private_core() -> None:
+    """Each has a core of its own and none is reached from elsewhere."""
     allowed = sorted(os.sched_getaffinity(0))
     program = make("torch", threads=2).build(DataParallel(**SIZES), 5)
     pids = program.arrays.helpers
@@ -102,7 +105,8 @@ def test_each_has_a_core_of_its_own_and_none_is_reached_from_elsewhere() -> None
 
 # The last ones, since new replicas take seconds to start.
 @pytest.mark.parametrize(("how", "told"), [("fail", "ValueError: rank 1 has had enough"), ("end", "")])
-def test_replicas_of_which_one_fails_are_ended_and_the_next_program_has_others(how: str, told: str) -> None:
+def test_a_failed_replica_ends_the_others(how: str, told: str) -> None:
+    """Replicas of which one fails are ended and the next program has others."""
     program = make("torch", threads=2).build(Wrong(**SIZES, how=how), 5)
     with pytest.raises(RuntimeError, match=f"^a replica failed: {told}"):
         program.step()

@@ -66,7 +66,8 @@ def test_a_nets_step_goes_down_the_gradient(backend: str, activation: str, layer
 
 
 @both
-def test_an_autoencoders_step_goes_down_the_gradient_in_both_places_of_the_tied_weights(backend: str) -> None:
+def test_an_autoencoder_descends_in_tied_weights(backend: str) -> None:
+    """An autoencoder's step goes down the gradient in both places of the tied weights."""
     sizes = {"visible": 7, "hidden": 5, "batch": 3, "corruption": 0.4, "learning_rate": 0.6, "cost": "computed"}
     before, after = first_step(backend, "autoencoder", **sizes)
 
@@ -79,7 +80,7 @@ def test_an_autoencoders_step_goes_down_the_gradient_in_both_places_of_the_tied_
 
 
 @both
-def test_cost_and_gradient_of_a_training_set_fit_one_another(backend: str) -> None:
+def test_cost_and_gradient_fit_one_another(backend: str) -> None:
     before, after = first_step(backend, "softmax_cost", inputs=5, outputs=3, batch=12, mini_batch=5)
 
     def cost(W: Tensor, b: Tensor) -> Tensor:
@@ -91,14 +92,16 @@ def test_cost_and_gradient_of_a_training_set_fit_one_another(backend: str) -> No
 
 @pytest.mark.parametrize("name", ["dbn", "sda"])
 @pytest.mark.parametrize("order", ["123", "1023"])
-def test_the_check_sees_a_part_that_is_left_out_or_comes_too_early(name: str, order: str) -> None:
+def test_the_check_sees_missing_and_early_parts(name: str, order: str) -> None:
+    """The check sees a part that is left out or comes too early."""
     program = build("numpy", name, dict(case_of(name, "odd").parameters), "fp32")
     for place in order:
         program.parts[int(place)]()
     assert not max(map(largest_error, program.check().values())) <= 10 * TOLERANCE["fp32"]
 
 
-def test_the_check_of_bare_products_sees_one_that_is_off_where_the_next_is_of_it() -> None:
+def test_the_check_sees_a_wrong_bare_product() -> None:
+    """The check of bare products sees one that is off where the next is of it."""
     case = case_of("cd1_products", "odd")
     for name in ("", "Z", "Y1"):
         program = build("numpy", case.workload, dict(case.parameters), "fp32")
@@ -112,7 +115,8 @@ def test_the_check_of_bare_products_sees_one_that_is_off_where_the_next_is_of_it
         assert is_right == (name == ""), name
 
 
-def test_an_inverses_matrix_is_well_conditioned_and_one_that_was_changed_or_rounded_to_ten_bits_does_not_pass() -> None:
+def test_an_inverse_must_be_exact() -> None:
+    """An inverse's matrix is well conditioned and one that was changed or rounded to ten bits does not pass."""
     inverse = Inverse(size=300)
     A = inverse.arrays(np.random.default_rng(5))["A"]
     assert np.linalg.cond(A) < 3

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,7 +81,8 @@ def test_a_program_that_goes_wrong_has_a_reason(name: str, folder: Path, monkeyp
         assert 0 < float(took[1]) < time.monotonic() - began
 
 
-def test_a_command_is_words_without_a_shell_and_its_file_is_right_within_the_tables_tolerance(folder: Path) -> None:
+def test_a_command_is_words_and_is_checked(folder: Path) -> None:
+    """A command is words without a shell and its file is right within the table's tolerance."""
     echo = "import sys; print(*sys.argv[1:], 1e-6)"
     words = ("$HOME; ls | *", "{n}", "{threads}", "{precision}", "{device}", "{seed}", "{other}")
     pattern = r"^\$HOME; ls \| \* 3 1 fp32 cpu [0-9]+ \{other\} (.*)$"
@@ -90,7 +92,7 @@ def test_a_command_is_words_without_a_shell_and_its_file_is_right_within_the_tab
     assert facts["errors"] == {"out": pytest.approx(0.02 / 3)}
 
 
-def test_the_time_is_that_of_the_whole_process_or_the_number_that_it_prints(folder: Path) -> None:
+def test_the_time_is_whole_or_as_printed(folder: Path) -> None:
     """Of the whole process a block tells also how long runs waited for a core, where the kernel does."""
     slow = 'import time; time.sleep(0.05); print("it took", 2.5, "ms")'
     whole = measured(*PYTHON, slow)
@@ -104,7 +106,8 @@ def test_the_time_is_that_of_the_whole_process_or_the_number_that_it_prints(fold
             assert (block.minor_faults, block.threads_ran) == (0, None)
 
 
-def test_every_run_is_a_fresh_process_and_the_first_is_never_timed(folder: Path) -> None:
+def test_every_run_is_fresh_first_untimed(folder: Path) -> None:
+    """Every run is a fresh process and the first is never timed."""
     script = '[ -e "$0" ] && t=0.03125 || t=0.5; echo $$ >> "$0"; sleep $t; echo $t'
     facts = measured("sh", "-c", script, str(folder / "runs"), time_pattern="(.*)")
     runs = (folder / "runs").read_text().split()
@@ -149,7 +152,8 @@ Runner(Program(program={"paper": "", "command": sys.argv[1:]}), threads=1, preci
 """
 
 
-def test_nothing_that_a_run_started_goes_on_when_the_measuring_process_is_killed(folder: Path) -> None:
+def test_killing_the_measurement_ends_every_run(folder: Path) -> None:
+    """Nothing that a run started goes on when the measuring process is killed."""
     measuring = subprocess.Popen(
         [sys.executable, "-c", STEP, *PYTHON, f"{CHILD}\n{LATER}", str(folder / "pids")],
         env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")},
@@ -168,7 +172,8 @@ def runner_of(*command: str, device: str = "cpu", **said: Any) -> Any:
     return program.Runner(whole.on_row(next(iter(commands)), device), 2, "fp32", seed=1)
 
 
-def test_runs_of_a_block_are_summed_and_those_that_take_more_cpus_than_the_row_has_no_time() -> None:
+def test_a_blocks_runs_are_summed() -> None:
+    """Runs of a block are summed and those that take more CPUs than the row has no time."""
     runner, nan = runner_of("true"), float("nan")
     runner._runs += [program.Run("", 99, 99.0), program.Run("", 1.0, 0.25), program.Run("", 3.2, 0.5)]
     assert (runner.own_seconds(2, 2.0), runner.run_seconds) == (2.0, 1.0)
@@ -183,17 +188,24 @@ def test_runs_of_a_block_are_summed_and_those_that_take_more_cpus_than_the_row_h
         runner.own_seconds(2, 2.0)
 
 
+def test_a_runs_cpu_time_includes_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait, used = os.wait4, SimpleNamespace(ru_utime=1.5, ru_stime=0.25)
+    monkeypatch.setattr(os, "wait4", lambda process, options: (*wait(process, options)[:2], used))
+    assert runner_of("true")._run().cpu_seconds == 1.75
+
+
 @pytest.mark.parametrize(
     ("unit", "each"), [("seconds", 1.0), ("milliseconds", 1e-3), ("microseconds", 1e-6), ("", 1.0)]
 )
-def test_times_that_runs_print_are_summed_in_their_unit(unit: str, each: float) -> None:
+def test_printed_times_are_summed_in_their_unit(unit: str, each: float) -> None:
     runner = runner_of("true", time_pattern="^took (.*)$", **{"time_unit": unit} if unit else {})
     runner._runs += [program.Run("first\ntook 2.5\nlast", 0.0, 0.5), program.Run("took 1.6", 0.0, 0.5)]
     assert runner.own_seconds(2, 4.0 * each) == pytest.approx(4.1 * each)
     assert runner.happened()["run_delay_seconds"] is None  # it may have waited before what it timed
 
 
-def test_on_a_gpu_a_program_has_its_own_command_the_kind_of_its_device_and_as_many_threads_as_it_likes() -> None:
+def test_on_a_gpu_a_program_has_its_command() -> None:
+    """On a GPU a program has its own command the kind of its device and as many threads as it likes."""
     runner = runner_of("sh", "-c", "echo $0 $CUDA_VISIBLE_DEVICES >&2; pwd", "{device}", device="cuda:1")
     runner.step()
     assert runner._runs[0].printed.strip().split(maxsplit=2) == ["cuda", "1", runner.scratch]
@@ -203,7 +215,8 @@ def test_on_a_gpu_a_program_has_its_own_command_the_kind_of_its_device_and_as_ma
     assert not Path(runner.scratch).exists()
 
 
-def test_a_program_sees_the_device_of_its_row_alone_and_none_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_sees_its_rows_device_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program sees the device of its row alone and none on a CPU."""
     monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "1", "OMP_NUM_THREADS": "7"})
     for device, sees in (("cpu", "-1"), ("cuda", "0"), ("cuda:1", "1")):
         seen = {"CUDA_VISIBLE_DEVICES": sees, "HIP_VISIBLE_DEVICES": sees}
@@ -218,7 +231,8 @@ def example(folder: Path) -> Paper:
     return replace(PAPER_FILES, folder=folder.parent).load("loops")
 
 
-def test_a_row_runs_a_program_where_its_command_names_such_rows_and_no_other_profile_runs_any(folder: Path) -> None:
+def test_a_program_runs_only_in_named_rows(folder: Path) -> None:
+    """A row runs a program where its command names such rows and no other profile runs any."""
     table = example(folder).experiments["products"]
     for name, count in {"program-1": 2, "program-all": 2, "program-gpu": 0, "openblas-1": 0, "torch-all": 0}.items():
         assert len(work.cases_of(table, load_profile(name))) == count, name

@@ -54,7 +54,8 @@ def test_compiled_solvers_close_the_duality_gap(seed: int, penalty: float) -> No
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_objective_falls_over_a_pass_and_the_next_one_starts_again(algorithm: Any) -> None:
+def test_the_objective_falls_over_a_pass(algorithm: Any) -> None:
+    """The objective falls over a pass and the next one starts again."""
     program, after = program_of(algorithm, patches=600), []
     for batch in range(6):
         program.parts[0]()
@@ -68,7 +69,7 @@ def test_the_objective_falls_over_a_pass_and_the_next_one_starts_again(algorithm
     assert after[-1] < after[0]
 
 
-def test_block_descent_does_not_leave_more_than_the_papers_gradient_steps() -> None:
+def test_block_descent_beats_the_papers_steps() -> None:
     """The faster update of the bases must not be faster by doing less; the Lagrange dual is the optimum."""
     left = {}
     for algorithm in ALGORITHMS:
@@ -106,7 +107,8 @@ def bases_as_the_authors_code(bases: np.ndarray, s: np.ndarray, x: np.ndarray) -
     return bases
 
 
-def test_a_pass_of_the_authors_algorithm_is_what_their_code_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_the_authors_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass of the authors' algorithm is what their code computes."""
     # A rule so coarse that no rounding decides when an example is done, and most are done early.
     assert SparsePublished.shares == (0.0, 1e-6)
     monkeypatch.setattr(SparsePublished, "shares", (0.0, 0.05))
@@ -149,7 +151,8 @@ def test_a_mistake_is_seen(algorithm: Any, mistake: dict[str, Any], where: str) 
         assert (largest_error(program.check()[where]) > 1e-4) == bool(planted)
 
 
-def test_patches_are_whitened_have_no_mean_and_none_is_there_twice() -> None:
+def test_patches_are_white_centred_and_distinct() -> None:
+    """Patches are whitened have no mean and none is there twice."""
     patches = natural_patches(2000, 16, seed=1)
     assert np.abs(patches.mean(axis=1)).max() < 1e-5
     assert len(np.unique(patches, axis=0)) == 2000

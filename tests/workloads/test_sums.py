@@ -49,7 +49,8 @@ def comes_to(threads: int, program: Any) -> bool:
 @tells
 @BOTH
 @pytest.mark.parametrize(("name", "sizes"), LIMITED)
-def test_one_thread_of_two_is_one_and_then_there_are_two_again(backend: str, name: str, sizes: dict[str, int]) -> None:
+def test_threads_change_from_one_to_two(backend: str, name: str, sizes: dict[str, int]) -> None:
+    """One thread of two is one and then there are two again."""
     made = make(backend, threads=2)
     for threads in (1, 2, 1):
         assert comes_to(threads, build(made, Case("threads", name, {**sizes, "threads": threads})))
@@ -61,13 +62,13 @@ def test_one_thread_of_two_is_one_and_then_there_are_two_again(backend: str, nam
 @two_cores
 @tells
 @BOTH
-def test_a_small_step_wakes_all_threads_where_it_is_spread(backend: str) -> None:
+def test_a_small_step_wakes_all_threads(backend: str) -> None:
     made = make(backend, threads=2)
     for threads, how in ((1, "waited"), (2, "spread")):
         assert comes_to(threads, build(made, Case("small", "small_step", {"count": 4, "how": how})))
 
 
-def test_only_nvidias_devices_use_pinned_memory_of_the_host() -> None:
+def test_only_nvidias_devices_use_pinned_memory() -> None:
     with pytest.raises(NotMeasurable, match="torch has no pinned memory for cpu"):
         on_host(torch.ones(2), "pinned")
 
