@@ -42,6 +42,7 @@ def test_a_machine_with_one_case_has_no_figure_and_names_made_of_the_hardware_ar
         write_lines(*make_lines([0.1] * 2), machine=name)
     context = context_of("amd-epyc-2c-c896")
     assert context["papers"][0]["drawn"] == []
+    assert context["elsewhere"] == "Matrix products alone"
     (facts,) = context.pop("facts")
     assert facts["title"].startswith("amd-epyc-2c-c896: ")
     text = json.dumps(context)
