@@ -12,6 +12,7 @@ from respeed.analysis.why import make_why
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers
 from respeed.output.machines import lay_out_machines
+from respeed.output.published import lay_out_published
 from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
     ALL,
@@ -29,6 +30,7 @@ from tests.derived import (
     table_of,
     texts_of,
 )
+from tests.known import known_results
 from tests.made import LATER
 
 UNTESTED = {"claim": "rbm-speedup", "verdict": "not testable here", "reason": "no CUDA device", "here": ""}
@@ -72,6 +74,29 @@ def test_a_time_off_its_bound_has_a_note() -> None:
         assert [note[: len(said)] for note in notes] == [said] * bool(said)
 
 
+def test_times_that_neighbours_made_much_longer_are_shown_as_measured_too() -> None:
+    """The three that were slowed most, and how many others."""
+    shown = known_results("desk")
+    cells = shown.frames["cells"]
+    is_rbm = (cells["experiment"] == "rbm") & (cells["machine"] == "desk") & cells["seconds"].notna()
+    slowed = cells.assign(seconds_measured=(1.3 * cells["seconds"]).where(is_rbm, cells["seconds"]))
+    for frame, others in ((cells, ""), (slowed, f"{is_rbm.sum() - 3} more (cells.csv)")):
+        results = replace(shown, frames=shown.frames | {"cells": frame})
+        notes = lay_out_published(results, PAPER, PAPER.experiments["rbm"]).notes
+        (note,) = [note for note in notes if note.startswith("As measured beside neighbours")]
+        assert others in note
+    assert note.count("(") == 4
+    notes = lay_out_published(shown, PAPER, PAPER.experiments["rbm"]).notes
+    assert any("before the correction: OpenBLAS, all cores at 2304x16000 (3,760); " in note for note in notes)
+
+
+def test_a_cpu_slower_than_the_papers_is_said_with_how_far() -> None:
+    says = "The paper's CPU is faster than the CPU here: PyTorch, one core at 576x1024 (8.3"
+    for seconds, is_said in ((0.9, True), (0.01, False)):
+        notes = notes_of([*noisy(seconds), *noisy(0.001, **GPU)])
+        assert any(note.startswith(says) for note in notes) == is_said
+
+
 def test_a_speedup_off_the_ratio_says_why() -> None:
     """A speedup that is not the ratio of the seconds says why."""
     of_cpu = [*seven(0.1), *seven([0.2] * 3, started=LATER)]
@@ -108,10 +133,9 @@ def test_untestable_claims_are_one_line() -> None:
     )
     table = lay_out_claims(shown_of(claims=claims), PAPER)
     assert not table.lines
-    assert [*table.notes] == [
-        "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
-        " The same command on a machine with a GPU tests them."
-    ]
+    says = "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
+    assert [*table.notes] == [f"{says} The same command on a machine with a GPU tests them."]
+    assert [*lay_out_claims(shown_of(seven(0.1, **GPU), claims=claims), PAPER).notes] == [says]
     assert "|" not in to_markdown(table)
     assert r"\begin" not in to_latex(table)
 

@@ -21,7 +21,7 @@ from respeed.output.results import Results
 from respeed.output.table import escape_markdown, to_latex
 from respeed.shown import Asked
 from tests.browser import look
-from tests.derived import ALL, GPU, PAPER, claims_frame, every_case, shown_of
+from tests.derived import ALL, GPU, PAPER, claims_frame, every_case, seven, shown_of
 from tests.known import assert_known, known_results, one_table_of
 from tests.made import write_machines
 
@@ -107,6 +107,20 @@ def page_of(shown: Results, folder: Path) -> Path:
     path = folder / "one.html"
     path.write_text(make_page(shown), "utf-8")
     return path
+
+
+def test_what_cannot_be_tested_here_says_on_the_page_how_to_test_it(tmp_path: Path) -> None:
+    untested = {"claim": "rbm-speedup", "verdict": "not testable here", "reason": "no CUDA device", "here": ""}
+    page = page_of(shown_of(seven(0.1), claims=claims_frame({}, untested)), tmp_path)
+    script = """
+      await until(() => document.querySelector(".claims article"));
+      location.hash = "measure=gflops";
+      await until(() => document.querySelector("input[value=gflops]").checked);
+      return [...document.querySelectorAll(".claims > .note")].map(one => one.innerText);
+    """
+    notes = look(page, script)
+    assert [note.partition(": ")[0] for note in notes] == ["Not tested here"]
+    assert notes[0].endswith("The same command on a machine with a GPU tests them.")
 
 
 def test_a_click_sorts_shows_and_fits(

@@ -15,12 +15,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from respeed.analysis.cells import label_row, reference
 from respeed.analysis.estimates import FULL_PRECISION, Estimate
 from respeed.analysis.tables import Cell, group_by
 from respeed.figures.style import (
     LABEL_LETTERS,
+    LINE,
     MARKERS,
     ONE_CORE,
     THEIR_MARKERS,
@@ -29,19 +31,21 @@ from respeed.figures.style import (
     UPRIGHT_LETTERS,
     Colors,
     Look,
-    add_key,
+    fit_height,
     fold,
     mark_ticks,
     new_figure,
     style_row,
 )
-from respeed.model import Experiment, Paper, number_bytes
+from respeed.model import Experiment, Paper
 from respeed.output.results import Results
 
 # Letters that fit on one axis, for the names of all cases together.
 NAME_LETTERS = 64
 # More of the paper's rows than these would hide ours.
 MOST_THEIRS = 12
+# More names than these would lie far from the ends of their lines.
+MOST_AT_ENDS = 9
 # Two cases nearer than this factor have no order that a line could show.
 APART = 1.15
 
@@ -68,23 +72,23 @@ def draw_table(results: Results, paper: Paper, experiment: Experiment, machine: 
     """
     cells = results.rows(Cell, paper=paper.name, experiment=experiment.name)
     timed = [cell for cell in cells if cell.machine == machine and cell.seconds]
+    if experiment.algorithms:
+        timed = [cell for cell in timed if cell.precision == FULL_PRECISION]
     measured = _measured_rows(timed, colors)
     printed = _printed_rows(paper, experiment, cells)
     gflop = {cell.case: cell.flops / 1e9 for cell in cells if cell.flops}
-    amounts = gflop
+    amounts: Mapping[str, float] | pd.Series = gflop
     y_title = "GFLOP/s"
     has_base = bool(experiment.algorithms) or len(gflop) < len(experiment.case_names())
     if has_base:
         cpu_rows = [row for row in printed if row.is_cpu]
-        fastest = _seconds_of(cpu_rows or printed).min(axis=1)
-        amounts = {str(case): seconds for case, seconds in fastest.items()}
+        amounts = _seconds_of(cpu_rows or printed).min(axis=1)
         base = "CPU row" if cpu_rows else "row"
         y_title = f"times as fast as the paper's fastest {base}"
     note = f"Bars: 95 % intervals. Hollow: no interval. Small: one core. Grey: {reference(paper)}."
     if experiment.algorithms:
         note += " Of each algorithm the rows that are fastest in most cases."
-        full = [cell for cell in timed if cell.precision == FULL_PRECISION]
-        measured = _fastest_in_most(_measured_rows(full, colors))
+        measured = _fastest_in_most(measured)
     if len(printed) > MOST_THEIRS:
         note += f" Of the paper's {len(printed)} rows the fastest of each year."
         printed = _fastest_in_most(printed)
@@ -97,20 +101,35 @@ def draw_table(results: Results, paper: Paper, experiment: Experiment, machine: 
     figure, axes = new_figure(title, note, results.stamp)
     if has_base:
         axes.axhline(1.0, color=THEIRS, linewidth=0.9, zorder=1)
-    if is_growing(experiment, gflop):
-        _draw_lines(axes, rows, list(cases))
-    else:
-        _draw_marks(axes, rows, list(cases))
-    axes.set(yscale="log", xlim=(-0.6, len(cases) - 0.4))
+    has_lines = is_growing(experiment, gflop)
+    # Without lines, the marks of a case stand side by side.
+    shifts = np.linspace(-0.4, 0.4, 2 * len(rows) + 1)[1::2]
+    if has_lines:
+        rows.sort(key=_last_value, reverse=True)
+        shifts = np.zeros(len(rows))
+    places = {case: place for place, case in enumerate(cases)}
+    for row, shift in zip(rows, shifts, strict=True):
+        x = np.array([places[case] + shift for case in row.values])
+        if not has_lines:
+            row.look["linestyle"] = ""
+        _draw_row(axes, x, row)
+    margin = 0.2 if has_lines else 0.6
+    axes.set(yscale="log", xlim=(-margin, len(cases) - 1 + margin))
     axes.set_xlabel(fold(experiment.axis or "case", NAME_LETTERS))
     axes.set_ylabel(fold(y_title, UPRIGHT_LETTERS))
     mark_ticks(axes.yaxis)
     _name_cases(axes, list(cases.values()))
-    add_key(figure)
+    labels = [fold(row.label) for row in rows]
+    lines = "\n".join(labels).count("\n") + 1
+    height = fit_height(figure, lines)
+    if has_lines and len(rows) == lines <= MOST_AT_ENDS:
+        _name_ends(axes, rows, LINE / height)
+    else:
+        figure.legend(loc="outside right upper")
     return figure
 
 
-def _convert(rows: Sequence[Row], amounts: Mapping[str, float], markers: str) -> list[Row]:
+def _convert(rows: Sequence[Row], amounts: Mapping[str, float] | pd.Series, markers: str) -> list[Row]:
     """Return the rows with amounts over their seconds, and each with a marker; without rows that have no amount."""
     converted = []
     for row, marker in zip(rows, cycle(markers)):
@@ -124,38 +143,20 @@ def _convert(rows: Sequence[Row], amounts: Mapping[str, float], markers: str) ->
     return converted
 
 
-def _draw_lines(axes: Axes, rows: Sequence[Row], cases: Sequence[str]) -> None:
-    """Draw rows as lines along their cases; the key has the order of their ends."""
-    for row in sorted(rows, key=_last_value, reverse=True):
-        x = np.array([cases.index(case) for case in row.values])
-        _draw_row(axes, x, row)
-
-
-def _draw_marks(axes: Axes, rows: Sequence[Row], cases: Sequence[str]) -> None:
-    """Draw the rows of each case side by side, as marks."""
-    for number, row in enumerate(rows):
-        shift = 0.8 * ((number + 0.5) / len(rows) - 0.5)
-        x = np.array([cases.index(case) + shift for case in row.values])
-        _draw_row(axes, x, replace(row, look=row.look | {"linestyle": ""}))
-
-
 def _last_value(row: Row) -> float:
     return list(row.values.values())[-1].value
 
 
 def _draw_row(axes: Axes, x: NDArray[np.float64], row: Row) -> None:
     """Draw a row's bars, its line with marks, and the marks of numbers without an interval."""
-    times = list(row.values.values())
-    y = np.array([time.value for time in times])
-    low = np.array([time.low or time.value for time in times])
-    high = np.array([time.high or time.value for time in times])
-    errors = [y - low, high - y]
+    y = np.array([time.value for time in row.values.values()])
+    half = np.array([time.half for time in row.values.values()])
+    errors = [y - y * np.exp(-half), y * np.exp(half) - y]
     color = row.look["color"]
     axes.errorbar(x, y, errors, fmt="none", elinewidth=2.5, ecolor=color, clip_on=False)
-    label = fold(row.label)
-    axes.plot(x, y, label=label, clip_on=False, **row.look)
+    axes.plot(x, y, label=fold(row.label), clip_on=False, **row.look)
     # The paper's numbers have no interval, and need none.
-    is_unsure = np.array([time.low is None and color != THEIRS for time in times])
+    is_unsure = np.isnan(half) & (color != THEIRS)
     if is_unsure.any():
         look = row.look | UNSURE
         axes.plot(x[is_unsure], y[is_unsure], clip_on=False, **look)
@@ -184,6 +185,20 @@ def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
     return all(after > APART * before > 0.0 for before, after in pairwise(sizes))
 
 
+def _name_ends(axes: Axes, rows: Sequence[Row], gap: float) -> None:
+    """Write the names of rows beside their ends, the highest first, moved up or down as little as leaves a gap.
+
+    The gap is a share of the height of the axes.
+    """
+    room = gap * np.arange(len(rows))
+    low, high = np.log(axes.get_ylim())
+    ends = (np.log(list(map(_last_value, rows))) - low) / (high - low)
+    heights = isotonic_regression(ends + room, increasing=False).x - room
+    heights = heights.clip(room[::-1], 1.0 - room)
+    for row, y in zip(rows, heights, strict=True):
+        axes.text(1.01, y, fold(row.label), va="center", color=row.look["color"], transform=axes.transAxes)
+
+
 def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:
     """Return the times of our rows; where a table has several algorithms, of each row by each algorithm."""
     rows = []
@@ -201,13 +216,14 @@ def _measured_rows(cells: Sequence[Cell], colors: Colors) -> list[Row]:
 def _printed_rows(paper: Paper, experiment: Experiment, cells: Sequence[Cell]) -> list[Row]:
     """Return the paper's times.
 
-    A rate of operations or bytes is converted to seconds by what cells of any machine counted.
+    A rate of operations or bytes is converted to seconds by what cells of any machine counted, in the table's
+    precision.
     """
+    precision = experiment.precision or FULL_PRECISION
     counts = {}
     for cell in cells:
-        if cell.flops or cell.traffic_bytes:
-            elements = (cell.traffic_bytes or 0.0) / number_bytes(cell.precision)
-            counts[cell.case] = (cell.flops, elements * number_bytes(FULL_PRECISION))
+        if cell.precision == precision and (cell.flops or cell.traffic_bytes):
+            counts[cell.case] = (cell.flops, cell.traffic_bytes)
     rows = []
     for published in paper.rows.values():
         times = {}

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import NullLocator
 
 from respeed.analysis.tables import Cell
@@ -28,10 +29,13 @@ from respeed.text import printable, squeeze
 FACE = "STIXGeneral"
 FACES = "'Libertinus Serif', 'STIXGeneral', 'Times New Roman', 'Liberation Serif', 'Nimbus Roman', 'Times'"
 KNOWN = get_font(findfont(FontProperties(family=FACE))).get_charmap()
-# A text column of A4, inches; the least height of a figure, and that of a line of text.
+# A text column of A4, a height that has room for all texts, the least height of axes, a line of text, and the room
+# at the left and right, in which the report's face may be wider: in inches.
 WIDTH = 170 / 25.4
-HEIGHT = 2.25
+HEIGHT = 6.0
+AXES_HEIGHT = 1.35
 LINE = 0.155
+MARGIN = 0.12
 # Letters in a line of the note, the title, the key, and the title of the vertical axis.
 NOTE_LETTERS = 118
 TITLE_LETTERS = 52
@@ -97,7 +101,8 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
     matplotlib.rcdefaults()
     sns.set_style("whitegrid")
     matplotlib.rcParams.update(LOOK)
-    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+    layout = ConstrainedLayoutEngine(w_pad=MARGIN)
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout=layout)
     axes = figure.add_subplot()
     axes.spines[["left", "top", "right"]].set_visible(False)
     figure.suptitle(fold(title, TITLE_LETTERS), x=0.01, ha="left")
@@ -108,17 +113,13 @@ def new_figure(title: str, note: str, stamp: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def add_key(figure: Figure) -> None:
-    """Set a key at the side of the figure, and make the figure tall enough for all lines of text."""
-    axes = figure.axes[0]
-    figure.legend(loc="outside right upper")
-    _, labels = axes.get_legend_handles_labels()
-    note = figure.get_supxlabel()
-    lines = len("\n".join([*labels, note]).splitlines())
-    # The axes keep their height, however many lines stand above and below them.
-    names = max((tick.get_text().count("\n") for tick in axes.get_xticklabels()), default=0)
-    around = names + figure.get_suptitle().count("\n") + note.count("\n")
-    figure.set_figheight(max(HEIGHT + 1.3 * LINE * around, LINE * lines + 1.0))
+def fit_height(figure: Figure, lines: int) -> float:
+    """Make the axes as high as these lines of text beside them, at least AXES_HEIGHT; return their height."""
+    figure.draw_without_rendering()  # sets the layout
+    height = max(AXES_HEIGHT, LINE * lines)
+    before = figure.axes[0].bbox.height / figure.dpi
+    figure.set_figheight(figure.get_figheight() - before + height)
+    return height
 
 
 def mark_ticks(axis: Axis) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from respeed.analysis.cells import reference
-from respeed.analysis.tables import ClaimRow, group_by
+from respeed.analysis.tables import Cell, ClaimRow, group_by
 from respeed.model import Paper
 from respeed.output.results import Results
 from respeed.output.table import Line, Table
@@ -71,7 +71,9 @@ def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
                 titles.setdefault(title, title + published)
             reasons.append(f"{join_words([*titles.values()])}: {reason}")
         note = f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}."
-        if {paper.claims[row.claim].row for row in untested} & {*paper.device_rows}:
+        cells = results.rows(Cell, machine=machine)
+        has_gpu = any(cell.seconds and not cell.is_cpu for cell in cells)
+        if paper.device_rows and not has_gpu:
             note += " The same command on a machine with a GPU tests them."
         if untested:
             yield note

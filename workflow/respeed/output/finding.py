@@ -29,8 +29,8 @@ MAIN = ("ours", "cpu over their gpu", "cpu over their cpu", "gpu over their gpu"
 # Rows of why.csv.
 Rows = list[Factors]
 # The headings of two factors.
-HARDWARE = "hardware: ratio of peaks, GFLOP/s"
-PROGRAMS = "efficiency ratio: shares of peaks"
+HARDWARE = "hardware: peaks, GFLOP/s"
+PROGRAMS = "efficiency: shares of peaks"
 FACTORS = "Each speedup is the product of its factors. The paper's peaks are of data sheets, ours were measured."
 
 

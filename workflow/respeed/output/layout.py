@@ -12,7 +12,7 @@ from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers, lay_out_why
-from respeed.output.published import lay_out_published
+from respeed.output.published import lay_out_published, slowdown
 from respeed.output.results import Results
 from respeed.paths import results_folder
 from respeed.text import format_share
@@ -65,11 +65,7 @@ def _precision(results: Results, paper: Paper) -> list[str]:
 
 def _say_neighbours(cells: Sequence[Cell]) -> str:
     """Say how far a machine's times were corrected for neighbours on the host; nothing if hardly."""
-    corrections = [1.0]
-    for cell in cells:
-        if cell.seconds and cell.seconds_measured:
-            corrections.append(cell.seconds_measured / cell.seconds)
-    largest = max(corrections)
+    largest = max(map(slowdown, cells))
     if largest <= SLOWED:
         return ""
     return f"Times are corrected for neighbours on the host, by up to {format_share(largest - 1)}."

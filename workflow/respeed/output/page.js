@@ -282,11 +282,11 @@ const showClaims = (section) => {
         return machines.length > 1 && list.length ? [make("h3", { textContent: words }), ...list] : list;
     });
     const text = "Ours is a dot with its interval from low to high, the paper's a grey bar; a hollow dot has no interval.";
-    if (made.some((element) => element.querySelector(".forest") || element.matches(".forest"))) made.unshift(make("p", { className: "note", textContent: text }));
-    box.replaceChildren(...made);
+    if (made.some((element) => element.querySelector(".forest") || element.matches(".forest"))) made.unshift(make("p", { className: "note key", textContent: text }));
+    box.replaceChildren(...made, ...box.querySelectorAll(".note:not(.key)"));
 };
 
-// A claim's cases have a forest of their own; claims of one number each share one; those without a number share a line.
+// A claim's cases have a forest of their own; claims of one number each share one; those without a number stay in the page's notes.
 const showMachine = (here) => {
     const whole = here.filter((claim) => !claim.case && claim.here);
     const partsOf = (claim) => here.filter((part) => part.claim === claim.claim && part.case && part.speedup);
@@ -301,11 +301,6 @@ const showMachine = (here) => {
         if (parts.length && !drawn.has(numbers)) article.append(showForest(parts, caseOf));
         drawn.add(numbers);
         list.push(article);
-    }
-    const without = here.filter((claim) => !claim.case && !claim.here);
-    for (const why of new Set(without.map((claim) => `${claim.verdict}, ${claim.reason}`))) {
-        const says = without.filter((claim) => `${claim.verdict}, ${claim.reason}` === why).map((claim) => claim.says);
-        list.push(make("p", { className: "note", textContent: `${why}: ${says.join(" ")}` }));
     }
     return list;
 };

@@ -4,12 +4,15 @@ A line without any number is left out and named in a note. In all other lines, a
 a note with the reason.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from respeed.analysis.cells import across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.expected import SLOW, say_tensor_cores
+from respeed.analysis.pairs import times_least
 from respeed.analysis.speedups import published_text
 from respeed.analysis.tables import Cell, CellRow, Factors, Speedup, group_by
 from respeed.model import SECONDS, Experiment, Paper
@@ -20,6 +23,7 @@ from respeed.text import (
     Value,
     format_number,
     format_share,
+    format_speedup,
     group_thousands,
     in_words,
     join_words,
@@ -27,8 +31,10 @@ from respeed.text import (
     measured_value,
 )
 
-# At most this many cells with unexpected times are named for each reason.
-NAMED = 4
+# At most this many cells are named for one reason.
+NAMED = 3
+# A time is shown as measured as well, if it was more than this many times the time beside a quiet probe.
+MUCH_LONGER = 1.2
 # If a speedup differs by more than this from the ratio of the seconds shown, it looks like a mistake.
 NOTICED = 0.005
 DAY = 86400.0
@@ -49,10 +55,13 @@ def lay_out_published(results: Results, paper: Paper, experiment: Experiment) ->
         for line in _measured_lines(paper, experiment, group, on_machine, speedups):
             is_empty = all(value.reason for value in line.values.values())
             (without if is_empty else lines).append(line)
-        remarks += _unmeasured(on_machine, without, results.on(machine))
+        on = results.on(machine)
+        remarks += _unmeasured(on_machine, without, on)
+        remarks += _beside_neighbours(paper, experiment, on_machine, on)
+        if paper.rows and not results.smoke:
+            remarks += _slower(experiment, on_machine, on)
+            remarks += _unexpected(experiment, on_machine, on)
     remarks += _remarks(cells, speedups)
-    if paper.rows and not results.smoke:
-        remarks += _unexpected(results, cells, words)
     remarks += _days(results, paper, experiment)
     label = f"tab:{paper.name}-{experiment.name}"
     caption = _caption(paper, experiment)
@@ -221,25 +230,59 @@ def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[st
             yield f"What the paper's GPU does in a day takes {duration} here ({row.row}{results.on(row.machine)})."
 
 
-def _unexpected(results: Results, cells: Cells, words: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for every machine and reason, on times below or far above the expected times.
+def _beside_neighbours(paper: Paper, experiment: Experiment, cells: Cells, on: str) -> Iterator[str]:
+    """Yield a sentence on the cells of a machine that took much longer than the times shown, with these times."""
+    measured = {}
+    for cell in cells:
+        if slowdown(cell) > MUCH_LONGER:
+            time = _time(paper, experiment, replace(cell, seconds=cell.seconds_measured))
+            measured[_name_cell(experiment, cell, time.text)] = slowdown(cell)
+    if measured:
+        yield f"As measured beside neighbours{on}, before the correction: {_name_farthest(measured)}."
+
+
+def slowdown(cell: Cell) -> float:
+    """Return the time of a cell as measured over the time shown; 0 if there is none."""
+    return (cell.seconds_measured or 0.0) / (cell.seconds or 1.0)
+
+
+def _slower(experiment: Experiment, cells: Cells, on: str) -> Iterator[str]:
+    """Yield a sentence on the CPU rows of a machine that are slower than the published row beside them, and how far."""
+    ratios = {}
+    for cell in cells:
+        if cell.is_cpu and cell.published_seconds and cell.time.is_above(cell.published_seconds):
+            ratio = cell.time.value / cell.published_seconds
+            ratios[_name_cell(experiment, cell, format_speedup(ratio))] = ratio
+    if ratios:
+        yield f"The paper's CPU is faster than the CPU here{on}: {_name_farthest(ratios)}."
+
+
+def _unexpected(experiment: Experiment, cells: Cells, on: str) -> Iterator[str]:
+    """Yield a sentence for every reason, on times of a machine below or far above the expected times.
 
     The expected time is the least that FLOP and bytes need. A reason is of slow cells, or of fast ones.
     """
     odd = [cell for cell in cells if cell.unexpected]
-    for (machine, reason), group in group_by(odd, attrgetter("machine", "unexpected")).items():
+    for reason, group in group_by(odd, attrgetter("unexpected")).items():
         ratios = {}
         for cell in group:
-            name = f"{cell.label} at {words[cell.case]}"
-            ratios[name] = (cell.seconds or 0.0) / (cell.expected_seconds or 1.0)
-        is_slow = max(ratios.values()) > 1
-        farthest = sorted(ratios, key=ratios.__getitem__, reverse=is_slow)
-        names = [f"{name} ({format_number(ratios[name], 2)}x)" for name in farthest[:NAMED]]
-        if len(farthest) > NAMED:
-            names.append(f"{len(farthest) - NAMED} more (cells.csv)")
-        distance = f"More than {SLOW:g} times" if is_slow else "Less than"
-        least = f"the least that FLOP and bytes need{results.on(machine)}"
-        yield f"{distance} {least}: {join_words(names)}; {reason}."
+            ratio = times_least(cell)
+            ratios[_name_cell(experiment, cell, f"{format_number(ratio, 2)}x")] = ratio
+        distance = f"More than {SLOW:g} times" if max(ratios.values()) > 1 else "Less than"
+        yield f"{distance} the least that FLOP and bytes need{on}: {_name_farthest(ratios)}; {reason}."
+
+
+def _name_cell(experiment: Experiment, cell: Cell, number: str) -> str:
+    return f"{cell.label} at {experiment.column_words()[cell.case]} ({number})"
+
+
+def _name_farthest(ratios: Mapping[str, float]) -> str:
+    """Return those names whose ratios are farthest from 1, and how many others there are."""
+    farthest = sorted(ratios, key=lambda name: -abs(math.log(ratios[name])))
+    names = farthest[:NAMED]
+    if len(farthest) > NAMED:
+        names.append(f"{len(farthest) - NAMED} more (cells.csv)")
+    return join_words(names)
 
 
 def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:
