@@ -196,7 +196,8 @@ def whole() -> None:
     if before.empty:
         sys.exit("no block of four rounds is clean: close other programs, or measure later")
     lasts = 5209 * float(before.mean())
-    long = _measure("torch-1", replace(REAL, measure_seconds=lasts))
+    # In long blocks and samples: a line of a record has a largest size.
+    long = _measure("torch-1", replace(REAL, measure_seconds=lasts, block_seconds=1.0, sample_seconds=0.1))
     records += [_measure("torch-1") for _ in range(4)]
     seconds = read_rounds(records, PAPERS)["step_seconds"].dropna()
     extrapolated = estimate_cell({0: list(seconds)}).value
@@ -310,7 +311,7 @@ def _beside(first: Path, second: Path, table: str) -> pd.DataFrame:
     value = {"cells": "seconds", "speedups": "speedup"}[table]
     frames = [pd.read_csv(folder / "results" / "tables" / f"{table}.csv") for folder in (first, second)]
     both = frames[0].merge(frames[1], on=CELL, suffixes=("_1", "_2"), validate="one_to_one")
-    return both.dropna(subset=[f"{value}_1", f"{value}_2"])
+    return both.dropna(subset=[f"{value}_low_1", f"{value}_low_2"])
 
 
 def _apart(both: pd.DataFrame, value: str) -> pd.Series:
