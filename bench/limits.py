@@ -133,14 +133,14 @@ def on_gpu() -> None:
         products = Cd1Products(visible=rbm.visible, hidden=rbm.hidden, batch=rbm.batch, patches=1)
         for precision in GPU_PRECISIONS:
             gc.collect()  # a program and its graphs hold one another: lets go of the last size's
-            backend, plain = (
-                make_backend("torch", device="cuda", precision=precision, threads=1, seed=1) for _ in range(2)
-            )
-            plain.captured = lambda step: step  # type: ignore[method-assign]
+            backend = make_backend("torch", device="cuda", precision=precision, threads=1, seed=1)
+            by_operation, _ = backend.rehearsals()
+            with by_operation:
+                plain = many_steps(backend, rbm)
             ours = many_steps(backend, rbm)
             others = {
                 "step / products": (ours, many_steps(backend, products)),
-                "plain / graph": (many_steps(plain, rbm), ours),
+                "plain / graph": (plain, ours),
             }
             for name, (one, other) in others.items():
                 print(f"  {case.name:<12} {precision} {name:<16} {paired_ratio(one, other, GPU_PAIRS)}", flush=True)
@@ -157,9 +157,10 @@ def main() -> None:
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
-        time_alone(options.comparison, *options.alone, options.threads)
+        kind, name = options.alone
+        time_alone(options.comparison, kind, name, options.threads)
     elif options.comparison == "gpu":
-        with machine_lock():
+        with machine_lock(None, print):
             on_gpu()
     else:
         over_products(options.comparison)

@@ -40,7 +40,7 @@ def in_fresh_process(arguments: list[str], threads: int, output: int | None = No
     """Run this script again in the environment of a measurement on so many threads, while nothing else measures on the
     machine. What it printed, if `output` is subprocess.PIPE."""
     command = [sys.executable, sys.argv[0], *arguments]
-    with machine_lock() as lock:
+    with machine_lock(None, print) as lock:
         done = subprocess.run(
             command, env=child_environment(threads), check=True, stdout=output, text=True, pass_fds=lock
         )

@@ -176,13 +176,13 @@ class TutorialTorch:
     def linear(self) -> list[torch.nn.Linear]:
         return [layer for layer in self.model if isinstance(layer, torch.nn.Linear)]
 
-    @torch.enable_grad()  # our backend needs no gradients, and says so for the thread
     def step(self) -> None:
         x, y = next(self.batches)
-        self.optimizer.zero_grad()
-        loss = self.criterion(self.model(x), y)
-        loss.backward()
-        self.optimizer.step()
+        with torch.enable_grad():  # our backend needs no gradients, and says so for the thread
+            self.optimizer.zero_grad()
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
 
     def parameters(self) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(layer.weight.detach().numpy().T, layer.bias.detach().numpy()) for layer in self.linear()]
@@ -287,15 +287,15 @@ class NaiveConvnet:
             return array
         return array.view(-1, *self.maps[1:], self.maps[0]).permute(0, 3, 1, 2).flatten(1)
 
-    @torch.enable_grad()
     def step(self) -> None:
-        self.optimizer.zero_grad()
-        scores = self.model(self.images)
-        if self.learns:
-            self.criterion(scores, self.target).backward()
-            self.optimizer.step()
-        else:
-            scores.backward(self.target)
+        with torch.enable_grad():
+            self.optimizer.zero_grad()
+            scores = self.model(self.images)
+            if self.learns:
+                self.criterion(scores, self.target).backward()
+                self.optimizer.step()
+            else:
+                scores.backward(self.target)
 
 
 def compare_convnet(threads: int) -> None:
@@ -320,6 +320,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
     given = {**case.parameters, "patches": EXAMPLES, "batch": EXAMPLES, "timed": EXAMPLES}
     backend = make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=1)
     parallel = backend.build(SparseParallel(**given), seed=1)
+    solve_coefficients, _ = parallel.parts
     x, bases, penalty = parallel.arrays.x[0], parallel.arrays.bases, given["penalty"]
     gram, correlations = np.empty((len(bases), len(bases)), np.float32), np.empty((EXAMPLES, len(bases)), np.float32)
     out, workspaces = np.empty_like(correlations), make_workspaces(threads, len(bases))
@@ -334,7 +335,7 @@ def solvers(case: Case, threads: int) -> tuple[dict[str, Solver], Callable[[np.n
         return solve
 
     def all_at_once() -> np.ndarray:
-        parallel.parts["coefficients"]()
+        solve_coefficients()
         found: np.ndarray = parallel.arrays.coefficients
         return found
 

@@ -31,8 +31,8 @@ from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
 from respeed.machine import describe_machine
 from respeed.model import Case
-from respeed.protocol import REAL, Block
-from respeed.records import SCHEMA, Record, Result, Start, Warmup
+from respeed.protocol import REAL, Block, Warmup
+from respeed.records import SCHEMA, Record, Result, Start
 from respeed.schedule.plan import Plan
 from respeed.schedule.rows import Row
 from respeed.schedule.work import USUAL, Wanted, Work
@@ -366,7 +366,8 @@ def simulate_claim(
             ratio, _ = estimate_ratio({0: row}, {0: base}, level_of_each(len(levels)))
             told: dict[str, Any] = {name: values[place] for name, values in facts.items()}
             text = "x" if "published" in told else ""
-            cases.append(ClaimCase(*[str(place)] * 3, text=text, ratio=ratio, rounds=rounds, **told))
+            name = str(place)
+            cases.append(ClaimCase(name, name, name, text=text, ratio=ratio, rounds=rounds, **told))
         found[judge_claim(test, cases).kind] += 1
     return found
 

@@ -19,25 +19,26 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from simulated import CLAIMS, PAPERS, PROFILES, RBM, SCENARIOS, Noise, simulate, simulate_alike, simulate_claim
 
-from respeed.analysis.cells import estimate_rounds
+from respeed.analysis.cells import by_session, doubt_of, estimate_rounds
 from respeed.analysis.claims import NOT_SETTLED, REPRODUCED
 from respeed.analysis.columns import rows_of
 from respeed.analysis.estimates import RATIO_LEVEL, estimate_cell, estimate_ratio, half_of
 from respeed.analysis.neighbours import TOGETHER, UNRELATED, Quiet, find_quiet, slope_of
 from respeed.analysis.rounds import CELL, read_rounds, step_times
-from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Round
+from respeed.analysis.tables import CellKey, Round, group_by
 from respeed.inputs.config import load_config
 from respeed.inputs.papers import load_papers
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import machine_lock
 from respeed.measure.order import Job, Order
+from respeed.measure.progress import Progress
 from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, TimingProtocol
 from respeed.records import Record, Result, read_records
@@ -119,18 +120,32 @@ def busy() -> None:
     for profile in ("openblas-1", "openblas-all", "torch-all"):
         rounds, discarded = _rounds_beside_loads(profile)
         print(f"{profile}: with the counter, {discarded[0.3]:.0%} and {discarded[0.7]:.0%} of blocks are discarded")
-        samples = {load: Samples(frame) for load, frame in rounds.items()}
-        for quiet in rows_of(rounds[0.0].drop_duplicates("record").drop_duplicates(CELL), Round):
-            texts = []
-            for load in LOADS[1:]:
-                ratio, _ = estimate_ratio(*(samples[other].by_session(quiet) for other in (load, 0.0)))
-                error = samples[load].doubt(quiet).over(samples[0.0].doubt(quiet))
-                ratio = ratio.widened(half_of(error, RATIO_LEVEL))
-                of_cell = rounds[load][rounds[load]["case"] == quiet.case]
-                measured = of_cell["step_seconds_measured"].mean() / quiet.step_seconds_measured
-                texts.append(f"{load:.0%}: {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}), "
-                             f"as measured {measured:.2f}, probes {of_cell['slowness'].mean():.2f}")  # fmt: skip
-            print(f"  {quiet.algorithm} {quiet.case}: {'; '.join(texts)}", flush=True)
+        timed = {load: _timed(frame) for load, frame in rounds.items()}
+        for key, quiet in timed[0.0].items():
+            texts = [f"{load:.0%}: {_over(timed[load][key], quiet)}" for load in LOADS[1:]]
+            print(f"  {key.algorithm} {key.case}: {'; '.join(texts)}", flush=True)
+
+
+def _timed(rounds: pd.DataFrame) -> defaultdict[CellKey, list[Round]]:
+    """Return the rounds that have a time, by cell; of a case that several tables show, the first cell."""
+    timed = rounds[rounds["step_seconds"].notna()].drop_duplicates("record")
+    return group_by(rows_of(timed, Round), lambda row: row.key)
+
+
+def _over(loaded: Sequence[Round], quiet: Sequence[Round]) -> str:
+    """Say how many times as long a cell's rounds beside a load took as those without, corrected and as measured."""
+    if not loaded:
+        return "no clean round"
+    ratio, _ = estimate_ratio(by_session(loaded), by_session(quiet))
+    ratio = ratio.widened(half_of(doubt_of(loaded).over(doubt_of(quiet)), RATIO_LEVEL))
+    measured = _mean_measured(loaded) / _mean_measured(quiet)
+    slowness = fmean(row.slowness or math.nan for row in loaded)
+    interval = f"{ratio.low:.3f} to {ratio.high:.3f}" if ratio.margin else "no interval"
+    return f"{ratio.value:.3f} ({interval}), as measured {measured:.2f}, probes {slowness:.2f}"
+
+
+def _mean_measured(timed: Sequence[Round]) -> float:
+    return fmean(row.step_seconds_measured or math.nan for row in timed)
 
 
 def _rounds_beside_loads(profile: str) -> tuple[dict[float, pd.DataFrame], dict[float, float]]:
@@ -177,8 +192,12 @@ def _load_on(cpu: int, load: float) -> Iterator[None]:
 def whole() -> None:
     """The RBM at 576x1024: 5,209 steps of one process, and the extrapolation of four rounds before and four after."""
     records = [_measure("torch-1") for _ in range(4)]
-    lasts = 5209 * read_rounds(records, PAPERS)["step_seconds"].mean()
-    long = _measure("torch-1", replace(REAL, measure_seconds=lasts))
+    before = read_rounds(records, PAPERS)["step_seconds"].dropna()
+    if before.empty:
+        sys.exit("no block of four rounds is clean: close other programs, or measure later")
+    lasts = 5209 * float(before.mean())
+    # In long blocks and samples: a line of a record has a largest size.
+    long = _measure("torch-1", replace(REAL, measure_seconds=lasts, block_seconds=1.0, sample_seconds=0.1))
     records += [_measure("torch-1") for _ in range(4)]
     seconds = read_rounds(records, PAPERS)["step_seconds"].dropna()
     extrapolated = estimate_cell({0: list(seconds)}).value
@@ -190,12 +209,27 @@ def whole() -> None:
 WHOLE = (Job(RBM.case("576x1024"), 1, "", RBM.smoke_cases),)
 
 
+class _Unplanned(Progress):
+    """Follows a turn that is in no plan: only a case without a time is said."""
+
+    def __init__(self) -> None:
+        super().__init__(print, print)
+
+    def note(self, text: str) -> None:
+        """Show nothing: no plan tells the time that is left."""
+
+    def finish_case(self, record: Record) -> None:
+        result = record.results[-1]
+        if result.status != "measured":
+            print(f"{record.profile}: {result.workload}: {result.status}: {result.reason}", flush=True)
+
+
 def _measure(profile: str, timing: TimingProtocol = REAL, asked: tuple[Job, ...] = WHOLE) -> Record:
     """A round of the RBM at 576x1024, or of other cases, on that row; its file is thrown away."""
     row = resolve_row(PROFILES[profile])
     order = Order(row.profile, row.threads, row.cpus, asked, timing, 2009)
-    with machine_lock() as lock, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        (record,) = measure_turn(order, "bench", smoke=False, lock=lock)
+    with machine_lock(None, print) as lock, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        (record,) = measure_turn(order, "bench", smoke=False, lock=lock, progress=_Unplanned())
     return record
 
 
@@ -277,11 +311,11 @@ def _beside(first: Path, second: Path, table: str) -> pd.DataFrame:
     value = {"cells": "seconds", "speedups": "speedup"}[table]
     frames = [pd.read_csv(folder / "results" / "tables" / f"{table}.csv") for folder in (first, second)]
     both = frames[0].merge(frames[1], on=CELL, suffixes=("_1", "_2"), validate="one_to_one")
-    return both.dropna(subset=[f"{value}_1", f"{value}_2"])
+    return both.dropna(subset=[f"{value}_low_1", f"{value}_low_2"])
 
 
 def _apart(both: pd.DataFrame, value: str) -> pd.Series:
-    return np.log(both[f"{value}_2"] / both[f"{value}_1"])
+    return (both[f"{value}_2"] / both[f"{value}_1"]).map(math.log)
 
 
 def main() -> None:
