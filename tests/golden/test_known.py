@@ -81,7 +81,7 @@ def write_machine(machine: str, happens: Sequence[tuple[int, float, dict[str, An
     write_description(machine, False, description(not_measurable={"tpu": "no TPU"}))
 
 
-SHOWN = {"rounds": 127, "cells": 11, "speedups": 7, "claims": 1, "why": 3, "machines": 3, "facts": 1}
+SHOWN = {"rounds": 127, "cells": 11, "speedups": 7, "claims": 1, "why": 3, "facts": 1}
 
 
 def make() -> dict[str, str]:

@@ -11,7 +11,6 @@ from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers
-from respeed.output.machines import lay_out_machines
 from respeed.output.table import to_latex, to_markdown
 from tests.derived import (
     ALL,
@@ -21,7 +20,6 @@ from tests.derived import (
     Records,
     case_of,
     claims_frame,
-    frame_of,
     frames_of,
     noisy,
     seven,
@@ -192,14 +190,3 @@ def test_the_answer_has_a_cpu_papers_seconds() -> None:
     shown = shown_of(records, alone, why=make_frame(make_why(made, samples, alone), Factors))
     (table,) = lay_out_answers(shown, alone[PAPER.name])
     assert [line.label for line in table.lines] == ["The paper's CPU", "CPU here", "The paper's CPU over CPU here"]
-
-
-def test_machines_have_a_column_a_machine() -> None:
-    place = {"paper": "raina2009", "experiment": "rbm", "case": "576x1024"}
-    rows = [
-        place | {"machine": "box", "verdict": "base", "speedup": 1.0},
-        place | {"machine": "hut", "verdict": "slower", "speedup": 0.5, "speedup_low": 0.45, "speedup_high": 0.55},
-        place | {"machine": "den", "verdict": "indistinguishable", "speedup": 0.9},
-    ]
-    shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"))
-    assert texts_of(lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}

@@ -11,8 +11,8 @@ from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, write_csv
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
-from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Rank, Speedup, dtypes_of
+from respeed.analysis.speedups import Samples, add_totals, make_speedups
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Speedup, dtypes_of
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Profiles
 from respeed.model import Papers
@@ -70,7 +70,6 @@ def make_tables(
         "speedups": make_frame(make_speedups(cells, samples, papers), Speedup),
         "claims": make_frame(make_claims(cells, samples, papers), ClaimRow),
         "why": make_frame(make_why(cells, samples, papers), Factors),
-        "machines": make_frame(compare_machines(cells, samples), Rank),
         "facts": make_frame(facts, Fact),
     }
     return Tables(papers, smoke, frames)

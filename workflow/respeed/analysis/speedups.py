@@ -4,7 +4,6 @@
 
     speedups.csv   the speedup of every cell over the fastest CPU row of its machine and case, in the table's precision
                    if it has one, or else in fp32, as papers have it
-    machines.csv   for each case, the speedup of each machine's fastest row in fp32 over the fastest machine's
     cells.csv      one more case, the total, for each table whose cases add up
 """
 
@@ -13,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -38,11 +36,9 @@ from respeed.analysis.estimates import (
     verdict_of,
     what_is_missing,
 )
-from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
+from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Speedup, group_by
 from respeed.model import INFERRED, Paper, Papers
 from respeed.text import format_speedup
-
-AnyRatio = TypeVar("AnyRatio", Speedup, Rank)
 
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
@@ -209,14 +205,14 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
             bases[case_on_machine(cell)].append(cell)
     speedups = []
     for cell in cells:
-        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples, Speedup)
+        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups
 
 
-def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, row_type: type[AnyRatio]) -> AnyRatio:
-    """Return a row with the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
+    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
@@ -224,7 +220,7 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     their sum (Bonferroni's inequality).
     """
     if not (cell.seconds and candidates):
-        return row_type(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+        return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
     base = min(candidates, key=attrgetter("seconds"))
     limit = RIVAL * base.time.value
     rivals = [rival for rival in candidates if rival.time.value <= limit]
@@ -233,11 +229,10 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     verdict = "base"
     reasons = []
     if base is not cell:
-        is_same = base.machine == cell.machine
-        ratio, together = samples.ratio(base, cell, level, is_one_machine=is_same)
+        ratio, together = samples.ratio(base, cell, level)
         verdict, reason = verdict_of(ratio)
-        reasons = [reason, OTHER_SESSION if is_same and not together else ""]
-    return row_type(
+        reasons = [reason, "" if together else OTHER_SESSION]
+    return Speedup(
         *cell.key,
         verdict=verdict,
         reason="; ".join(filter(None, reasons)),
@@ -289,19 +284,3 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
     names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
     speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
     return next(filter(None, speedups), None)
-
-
-def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
-    """Compare machines: make a row for every machine in each case that more than one machine measured.
-
-    A row has the fastest machine's seconds divided by this machine's, each on its fastest row in fp32. A machine whose
-    interval includes 1 shares the first place.
-    """
-    timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
-    ranks: list[Rank] = []
-    for in_case in group_by(timed, case_of).values():
-        machines = group_by(in_case, attrgetter("machine"))
-        fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
-        if len(fastest) > 1:
-            ranks += [_compare_to_best(cell, fastest, samples, Rank) for cell in fastest]
-    return ranks
