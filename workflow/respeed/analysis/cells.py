@@ -334,10 +334,9 @@ def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
     return {**labels, **repeated}
 
 
-def across_precisions(row: str, base: Collection[str]) -> str:
+def across_precisions(row: str, base: str) -> str:
     """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
-    precisions = [precision for precision in base if precision and row and precision != row]
-    return f"{row} over {' and '.join(precisions)}" if precisions else ""
+    return f"{row} over {base}" if row and base and row != base else ""
 
 
 def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:

@@ -1,25 +1,22 @@
 """Compare two sets of rounds of the same cells, to find the cells that became faster or slower beyond noise."""
 
+import math
 from typing import Any
 
 import pandas as pd
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
+from respeed.analysis.estimates import RATIO_LEVEL, Estimate, number_of, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell, CellKey, group_by
+from respeed.analysis.tables import Cell, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
 
-# What the document says of two cells one of which has no time.
-NOT_COMPARED = {
-    "speedup": None, "speedup_low": None, "speedup_high": None,
-    "verdict": "not compared", "reason": "", "together": False,
-}  # fmt: skip
+NOT_COMPARED = "not compared"
 
 
 def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
@@ -116,19 +113,30 @@ def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    compared: dict[str, Any] = {name: getattr(a, name) for name in CellKey._fields[1:]}
-    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds} | NOT_COMPARED
+    ratio = Estimate(math.nan)
+    verdict = NOT_COMPARED
+    is_together = False
     reasons = []
     for cell in (a, b):
         if not cell.seconds:
             reasons.append(f"{cell.machine.upper()} {cell.status}, {cell.reason}")
     if not reasons:
-        ratio, compared["together"] = samples.ratio(a, b, is_one_machine=is_one_source)
-        compared["verdict"], reason = verdict_of(ratio)
+        ratio, is_together = samples.ratio(a, b, is_one_machine=is_one_source)
+        verdict, reason = verdict_of(ratio)
         reasons.append(reason)
-        compared |= {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
         if a.threads != b.threads:
             reasons.append(f"{a.threads} and {b.threads} threads")
         if a.precision != b.precision:
             reasons.append(f"{a.precision} and {b.precision} precision")
-    return compared | {"reason": "; ".join(filter(None, reasons))}
+    _, *names = a.key._asdict().items()
+    return {
+        **dict(names),
+        "seconds_a": a.seconds,
+        "seconds_b": b.seconds,
+        "speedup": number_of(ratio.value),
+        "speedup_low": ratio.low,
+        "speedup_high": ratio.high,
+        "verdict": verdict,
+        "reason": "; ".join(filter(None, reasons)),
+        "together": is_together,
+    }

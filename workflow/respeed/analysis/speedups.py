@@ -9,7 +9,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -37,7 +37,7 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Speedup, group_by
-from respeed.model import INFERRED, Paper, Papers
+from respeed.model import INFERRED, Names, Paper, Papers, Printed
 from respeed.text import format_speedup
 
 NO_BASE = "no CPU row in fp32 was measured to compare with"
@@ -245,35 +245,28 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> Number:
+def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Names = ()) -> Printed | None:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
-    The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
-    the fastest CPU row. Return None if there is no printed speedup, or if `over` lacks a CPU row.
+    Its value is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
+    the fastest CPU row. The text is as printed if it is over the same row, else computed; with "~" if inferred. Return
+    None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
     printed = paper.printed_speedup(experiment, case, row)
-    from_numbers = paper.speedup(experiment, case, row, over)
-    if from_numbers is None and printed and set(paper.cpu_rows) <= set(over):
-        return printed.value
-    return from_numbers
-
-
-def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
-    """Return the paper's own speedup as text: printed if it is over the same row, else computed; with "~" if inferred.
-
-    The text is empty if there is no such speedup.
-    """
-    value = published_speedup(paper, experiment, case, row, over)
+    value = paper.speedup(experiment, case, row, over)
+    if value is None and printed and set(paper.cpu_rows) <= set(over):
+        value = printed.value
     if value is None:
-        return ""
+        return None
     text = format_speedup(value)
-    printed = paper.printed_speedup(experiment, case, row)
     fastest = paper.fastest(experiment, case, paper.cpu_rows)
-    if printed and paper.fastest(experiment, case, over or paper.cpu_rows) == fastest:
+    if printed and paper.fastest(experiment, case, over) == fastest:
         text = f"{printed.text}x"
     number = paper.printed(experiment, case, row)
-    return INFERRED + text if number and number.text.startswith(INFERRED) else text
+    if number and number.text.startswith(INFERRED):
+        text = INFERRED + text
+    return Printed(value, text)
 
 
 def _published_beside(cell: Cell, paper: Paper) -> Number:
@@ -282,5 +275,8 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
     If the paper prints only speedups, the first one counts.
     """
     names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
-    speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
-    return next(filter(None, speedups), None)
+    for name in names:
+        speedup = published_speedup(paper, cell.experiment, cell.case, name)
+        if speedup:
+            return speedup.value
+    return None
