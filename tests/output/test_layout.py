@@ -79,13 +79,9 @@ def test_a_speedup_off_the_ratio_says_why() -> None:
 
 
 def test_fp64_over_fp32_is_marked() -> None:
-    """Fp64 over fp32 is marked and a faster fp64 has its reason."""
     wide = GPU | {"profile": "gpu-fp64", "precision": "fp64"}
-    says = "A GPU is faster in fp64 than in fp32 here"
-    for seconds, is_said in ((0.008, True), (0.02, False)):
-        table = table_of([*noisy(0.1), *noisy(0.01, **GPU), *noisy(seconds, **wide)])
-        assert any(label.endswith("fp64 over fp32)") for label in texts_of(table))
-        assert any(note.startswith(says) for note in table.notes) == is_said
+    table = table_of([*noisy(0.1), *noisy(0.01, **GPU), *noisy(0.02, **wide)])
+    assert any(label.endswith("fp64 over fp32)") for label in texts_of(table))
 
 
 def test_a_tiny_table_has_columns_of_its_own() -> None:

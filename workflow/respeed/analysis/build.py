@@ -53,12 +53,11 @@ def make_tables(
     measured = [read_rounds([], papers)]
     # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
-        of_machine = read_rounds(records, papers)
         description = read_description(machine, smoke)
         if records or description:
             imports = read_imports(machine, smoke)
             facts += describe_machine(machine, records, description, imports)
-        measured.append(of_machine)
+        measured.append(read_rounds(records, papers))
         if description:
             descriptions[machine] = description
     rounds = pd.concat(measured, ignore_index=True)

@@ -330,8 +330,7 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
 def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of profiles by name; a label that several profiles have is followed by the profile's name."""
     seen = Counter(labels.values())
-    repeated = {name: f"{label} ({name})" for name, label in labels.items() if seen[label] > 1}
-    return {**labels, **repeated}
+    return {name: label if seen[label] == 1 else f"{label} ({name})" for name, label in labels.items()}
 
 
 def across_precisions(row: str, base: str) -> str:

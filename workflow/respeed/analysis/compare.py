@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import make_cells
+from respeed.analysis.cells import judge_cells
 from respeed.analysis.estimates import RATIO_LEVEL, Estimate, number_of, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
@@ -15,8 +15,6 @@ from respeed.inputs.config import load_config
 from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
-
-NOT_COMPARED = "not compared"
 
 
 def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
@@ -81,8 +79,8 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     is_one_source = set(a["machine"]) == set(b["machine"])
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
     samples = Samples(rounds)
-    cells = make_cells(rounds, papers, {}, {})
-    ran = [cell for cell in cells if cell.status not in ("due", "cannot-run")]
+    cells = judge_cells(rounds, papers)
+    ran = [cell for cell in cells.values() if cell.status not in ("due", "cannot-run")]
     compared = []
     alone: dict[str, list[str]] = {"a": [], "b": []}
     for key, sides in group_by(ran, lambda cell: cell.key[1:]).items():
@@ -102,19 +100,16 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     """Return the machine, sessions, commits, libraries, first and last time, and number of one side's rounds."""
-    facts: dict[str, Any] = {}
-    for name in ("machine", "session", "commit", "library"):
-        facts[name] = sorted(set(rounds[name]) - {""})
-    facts["first"] = rounds["started"].min()
-    facts["last"] = rounds["started"].max()
-    facts["rounds"] = len(rounds)
-    return facts
+    names = ("machine", "session", "commit", "library")
+    facts: dict[str, Any] = {name: sorted(set(rounds[name]) - {""}) for name in names}
+    started = rounds["started"]
+    return facts | {"first": started.min(), "last": started.max(), "rounds": len(rounds)}
 
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
     ratio = Estimate(math.nan)
-    verdict = NOT_COMPARED
+    verdict = "not compared"
     is_together = False
     reasons = []
     for cell in (a, b):

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from respeed.analysis.cells import across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.expected import SLOW, say_tensor_cores
+from respeed.analysis.expected import SLOW
 from respeed.analysis.speedups import published_speedup
 from respeed.analysis.tables import Cell, CellRow, Factors, Speedup, group_by
 from respeed.model import SECONDS, Experiment, Paper
@@ -257,5 +257,3 @@ def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:
             "Speedups compare means within sessions, seconds are means over all: their ratio is up to "
             f"{format_share(off)} off."
         )
-    if remark := say_tensor_cores(cells):
-        yield remark
