@@ -99,8 +99,8 @@ def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator
     """Yield the paper's speedup in a case, and those of each machine with its cells."""
     paper = problem.paper
     if not problem.experiment.algorithms:
-        flops = largest(cell.flops for cell in cells)
-        traffic_bytes = largest(cell.traffic_bytes for cell in cells)
+        flops = next((cell.flops for cell in cells if cell.flops), None)
+        traffic_bytes = next((cell.traffic_bytes for cell in cells if cell.traffic_bytes), None)
         problem = problem._replace(flops=flops, traffic_bytes=traffic_bytes)
     cpu = _printed(problem, paper.cpu_rows)
     gpu = _printed(problem, paper.device_rows)
