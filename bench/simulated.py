@@ -22,10 +22,10 @@ from scipy.stats import trim_mean
 
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import ClaimCase, judge_claim
-from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each
+from respeed.analysis.estimates import TRIM, estimate_ratio, level_of_each, verdict_of
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, compare_machines, make_speedups
-from respeed.analysis.tables import Cell, CellKey, Speedup
+from respeed.analysis.speedups import Samples, make_speedups
+from respeed.analysis.tables import Cell, CellKey, Speedup, group_by
 from respeed.inputs.config import Preset
 from respeed.inputs.machines import load_profiles
 from respeed.inputs.papers import load_papers
@@ -336,21 +336,23 @@ def simulate(
 
 
 @functools.cache
-def simulate_alike(noise: Noise, machines: int, rounds: int, cohorts: int, seed: int = 1) -> float:
-    """Of cohorts of machines that are equally fast, each measured in a session of its own: the share of
-    machines that are said to be slower in a case."""
+def simulate_alike(noise: Noise, rounds: int, pairs: int, seed: int = 1) -> float:
+    """Of pairs of machines that are equally fast, each measured in a session of its own: the share of cells that
+    `respeed compare` calls faster or slower."""
     every = {NAMES[0]: {case.name for case in RBM.cases}}
-    slower, compared = 0, 0
-    for cohort in range(cohorts):
+    different, compared = 0, 0
+    for pair in range(pairs):
         made = {}
-        for number in range(machines):
-            made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, cohort, number]))
+        for number in range(2):
+            made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, pair, number]))
             made[f"box-{number}"].measure(rounds, every)
         cells, _, found = make_tables(made)
-        verdicts = [rank.verdict for rank in compare_machines(cells, Samples(found))]
-        slower += verdicts.count("slower")
-        compared += len(verdicts) - verdicts.count("base")
-    return slower / compared
+        samples = Samples(found)
+        for a, b in group_by([cell for cell in cells if cell.seconds], lambda cell: cell.key[1:]).values():
+            verdict, _ = verdict_of(samples.ratio(a, b, is_one_machine=False)[0])
+            different += verdict in {"faster", "slower"}
+            compared += 1
+    return different / compared
 
 
 def simulate_claim(

@@ -1,11 +1,8 @@
 """What a cell should take by the rates of its row, and which cells are named because they are far from it."""
 
-from dataclasses import replace
-
 import pytest
 
 from respeed.analysis.cells import make_cells
-from respeed.analysis.expected import TENSOR_CORES, say_tensor_cores
 from respeed.analysis.rounds import read_rounds
 from respeed.inputs.papers import load_papers
 from respeed.records import Record
@@ -63,12 +60,3 @@ def test_a_convolution_may_do_less_than_is_counted() -> None:
     (cell,) = (cell for cell in cells if cell.seconds)
     assert cell.seconds < cell.expected_seconds / 1.9
     assert cell.unexpected == ""
-
-
-def test_a_remark_says_when_fp64_is_surely_faster_than_fp32() -> None:
-    gpu = one(cells_of(seven(0.1, **GPU)), "gpu")
-    for factor, margin, remark in ((0.5, 1.1, TENSOR_CORES), (0.5, 5.0, ""), (2.0, 1.1, "")):
-        low, seconds, high = (factor * end * gpu.seconds for end in (1 / margin, 1, margin))
-        double = replace(gpu, precision="fp64", seconds=seconds, seconds_low=low, seconds_high=high)
-        assert say_tensor_cores([gpu, double]) == remark
-    assert not say_tensor_cores([replace(gpu, precision="fp64")])

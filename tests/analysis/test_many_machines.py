@@ -42,4 +42,3 @@ def test_a_machine_only_described_is_among_the_hardware(tmp_path: Path, monkeypa
     facts = made["facts"].set_index(["machine", "part", "fact"])["value"]
     assert facts["box-00", "summary", ""] == "A CPU, 2 cores"
     assert facts["planned", "summary", ""] == "Another CPU, 2 cores"
-    assert made["machines"].empty

@@ -11,8 +11,8 @@ from respeed.analysis.claims import make_claims
 from respeed.analysis.columns import make_frame, write_csv
 from respeed.analysis.hardware import describe_machine
 from respeed.analysis.rounds import read_rounds
-from respeed.analysis.speedups import Samples, add_totals, compare_machines, make_speedups
-from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Rank, Speedup, dtypes_of
+from respeed.analysis.speedups import Samples, add_totals, make_speedups
+from respeed.analysis.tables import TABLES, Cell, ClaimRow, Fact, Factors, Speedup, dtypes_of
 from respeed.analysis.why import make_why
 from respeed.inputs.machines import Profiles
 from respeed.model import Papers
@@ -53,12 +53,11 @@ def make_tables(
     measured = [read_rounds([], papers)]
     # One machine's records at a time, since the records of a hundred machines are gigabytes.
     for machine, records in read_machines(smoke, only):
-        of_machine = read_rounds(records, papers)
         description = read_description(machine, smoke)
         if records or description:
             imports = read_imports(machine, smoke)
             facts += describe_machine(machine, records, description, imports)
-        measured.append(of_machine)
+        measured.append(read_rounds(records, papers))
         if description:
             descriptions[machine] = description
     rounds = pd.concat(measured, ignore_index=True)
@@ -70,7 +69,6 @@ def make_tables(
         "speedups": make_frame(make_speedups(cells, samples, papers), Speedup),
         "claims": make_frame(make_claims(cells, samples, papers), ClaimRow),
         "why": make_frame(make_why(cells, samples, papers), Factors),
-        "machines": make_frame(compare_machines(cells, samples), Rank),
         "facts": make_frame(facts, Fact),
     }
     return Tables(papers, smoke, frames)

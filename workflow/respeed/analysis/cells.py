@@ -96,11 +96,13 @@ def _make_cell(
     """Return the cell of a case on a row from its rounds; without rounds, `cannot` says why, if it is not due."""
     experiment = paper.experiments[key.experiment]
     steps = experiment.steps(case)
-    flops = _times(steps, _last(judged.flops for judged in ran))
-    moved = _times(steps, _last(judged.traffic_bytes for judged in ran))
+    step_flops = _last(judged.flops for judged in ran)
+    step_bytes = _last(judged.traffic_bytes for judged in ran)
+    flops = step_flops and steps * step_flops
+    moved = step_bytes and steps * step_bytes
     width = number_bytes(FULL_PRECISION) / number_bytes(row.precision)
-    work = flops, _times(width, moved)
-    published_row, published_seconds = published_beside(paper, key, row.architecture, *work)
+    moved_in_full = moved and width * moved
+    published_row, published_seconds = published_beside(paper, key, row.architecture, flops, moved_in_full)
     cell = Cell(
         *key,
         architecture=row.architecture,
@@ -162,11 +164,6 @@ def show_time(cell: Cell, time: Estimate, unsettled: str) -> Cell:
 def _last(values: Iterable[Value | None]) -> Value | None:
     """Return the last of the values that is not missing, 0 or empty."""
     return next(filter(None, reversed(list(values))), None)
-
-
-def _times(factor: float, number: Number) -> Number:
-    """Return the number times a factor; None if it is not known."""
-    return None if number is None else factor * number
 
 
 def _why_untimed(
@@ -330,14 +327,12 @@ def label_row(paper: Paper, row: PublishedRow) -> str:
 def tell_apart(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of profiles by name; a label that several profiles have is followed by the profile's name."""
     seen = Counter(labels.values())
-    repeated = {name: f"{label} ({name})" for name, label in labels.items() if seen[label] > 1}
-    return {**labels, **repeated}
+    return {name: label if seen[label] == 1 else f"{label} ({name})" for name, label in labels.items()}
 
 
-def across_precisions(row: str, base: Collection[str]) -> str:
+def across_precisions(row: str, base: str) -> str:
     """Return the two precisions of a ratio, such as "fp32 over fp64"; empty if they are equal, or one is not known."""
-    precisions = [precision for precision in base if precision and row and precision != row]
-    return f"{row} over {' and '.join(precisions)}" if precisions else ""
+    return f"{row} over {base}" if row and base and row != base else ""
 
 
 def in_unit(cell: Cell, unit: Unit) -> tuple[Number, Number, Number]:

@@ -45,7 +45,7 @@ from respeed.analysis.pairs import (
     why_unfair,
 )
 from respeed.analysis.rounds import every_case
-from respeed.analysis.speedups import Samples, published_speedup, published_text, times_the_work
+from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.analysis.tables import Cell, CellKey, ClaimRow, group_by
 from respeed.model import Claim, Paper, Papers
 from respeed.text import NO_INTERVAL, format_share, format_span, format_speedup, format_whole_share, join_words
@@ -439,7 +439,7 @@ def _say_ours(claim: Claim, measured: Cases, ends: Sequence[float]) -> str:
         f"({_range(ends, write)})" if ends else NO_INTERVAL,
     ]
     for row, base in _pairs(measured):
-        across = across_precisions(row.precision, [base.precision])
+        across = across_precisions(row.precision, base.precision)
         if across:
             texts.append(f"({across})")
     return " ".join(dict.fromkeys(texts))
@@ -499,15 +499,15 @@ def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
 def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
     """Return the case with the published number; without a text if there is none."""
     number = claim.experiment, case.case, claim.row, claim.over
-    text = published_text(paper, *number)
     published = published_speedup(paper, *number)
     if published is None:
         return case
+    text = published.text
     base = paper.fastest(claim.experiment, case.case, claim.over)
-    across = across_precisions(paper.rows[claim.row].precision, [base.precision] if base else [])
+    across = across_precisions(paper.rows[claim.row].precision, base.precision if base else "")
     if across:
         text += f" ({across})"
-    return replace(case, published=published, text=text, rounding=paper.speedup_rounding(*number))
+    return replace(case, published=published.value, text=text, rounding=paper.speedup_rounding(*number))
 
 
 def _average(claim: Claim, parts: Cases) -> ClaimCase:

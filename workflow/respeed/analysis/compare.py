@@ -1,25 +1,20 @@
 """Compare two sets of rounds of the same cells, to find the cells that became faster or slower beyond noise."""
 
+import math
 from typing import Any
 
 import pandas as pd
 
-from respeed.analysis.cells import make_cells
-from respeed.analysis.estimates import RATIO_LEVEL, verdict_of
+from respeed.analysis.cells import judge_cells
+from respeed.analysis.estimates import RATIO_LEVEL, Estimate, number_of, verdict_of
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
-from respeed.analysis.tables import Cell, CellKey, group_by
+from respeed.analysis.tables import Cell, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import load_config
 from respeed.model import Papers
 from respeed.records import read_records, recorded_machines
 from respeed.sessions import number_sessions
-
-# What the document says of two cells one of which has no time.
-NOT_COMPARED = {
-    "speedup": None, "speedup_low": None, "speedup_high": None,
-    "verdict": "not compared", "reason": "", "together": False,
-}  # fmt: skip
 
 
 def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
@@ -84,8 +79,8 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
     is_one_source = set(a["machine"]) == set(b["machine"])
     rounds = pd.concat([a.assign(machine="a"), b.assign(machine="b")], ignore_index=True)
     samples = Samples(rounds)
-    cells = make_cells(rounds, papers, {}, {})
-    ran = [cell for cell in cells if cell.status not in ("due", "cannot-run")]
+    cells = judge_cells(rounds, papers)
+    ran = [cell for cell in cells.values() if cell.status not in ("due", "cannot-run")]
     compared = []
     alone: dict[str, list[str]] = {"a": [], "b": []}
     for key, sides in group_by(ran, lambda cell: cell.key[1:]).items():
@@ -105,30 +100,38 @@ def compare_rounds(a: pd.DataFrame, b: pd.DataFrame, papers: Papers) -> dict[str
 
 def _describe(rounds: pd.DataFrame) -> dict[str, Any]:
     """Return the machine, sessions, commits, libraries, first and last time, and number of one side's rounds."""
-    facts: dict[str, Any] = {}
-    for name in ("machine", "session", "commit", "library"):
-        facts[name] = sorted(set(rounds[name]) - {""})
-    facts["first"] = rounds["started"].min()
-    facts["last"] = rounds["started"].max()
-    facts["rounds"] = len(rounds)
-    return facts
+    names = ("machine", "session", "commit", "library")
+    facts: dict[str, Any] = {name: sorted(set(rounds[name]) - {""}) for name in names}
+    started = rounds["started"]
+    return facts | {"first": started.min(), "last": started.max(), "rounds": len(rounds)}
 
 
 def _compare_cells(a: Cell, b: Cell, samples: Samples, is_one_source: bool) -> dict[str, Any]:
     """Compare two cells; if one of them has no time, the reason says so."""
-    compared: dict[str, Any] = {name: getattr(a, name) for name in CellKey._fields[1:]}
-    compared |= {"seconds_a": a.seconds, "seconds_b": b.seconds} | NOT_COMPARED
+    ratio = Estimate(math.nan)
+    verdict = "not compared"
+    is_together = False
     reasons = []
     for cell in (a, b):
         if not cell.seconds:
             reasons.append(f"{cell.machine.upper()} {cell.status}, {cell.reason}")
     if not reasons:
-        ratio, compared["together"] = samples.ratio(a, b, is_one_machine=is_one_source)
-        compared["verdict"], reason = verdict_of(ratio)
+        ratio, is_together = samples.ratio(a, b, is_one_machine=is_one_source)
+        verdict, reason = verdict_of(ratio)
         reasons.append(reason)
-        compared |= {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
         if a.threads != b.threads:
             reasons.append(f"{a.threads} and {b.threads} threads")
         if a.precision != b.precision:
             reasons.append(f"{a.precision} and {b.precision} precision")
-    return compared | {"reason": "; ".join(filter(None, reasons))}
+    _, *names = a.key._asdict().items()
+    return {
+        **dict(names),
+        "seconds_a": a.seconds,
+        "seconds_b": b.seconds,
+        "speedup": number_of(ratio.value),
+        "speedup_low": ratio.low,
+        "speedup_high": ratio.high,
+        "verdict": verdict,
+        "reason": "; ".join(filter(None, reasons)),
+        "together": is_together,
+    }

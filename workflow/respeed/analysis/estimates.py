@@ -315,8 +315,11 @@ def what_is_missing(
         return "; ".join([f"{counted(rounds, 'clean round')}; an interval needs {FEWEST_ROUNDS}", *failures])
     if estimate.margin <= SETTLED_MARGIN:
         return ""
-    noun = "more session" if sessions > 1 else "more round"
-    needed = rounds_missing(estimate, sessions if sessions > 1 else rounds, error)
+    noun = "more round"
+    if sessions > 1:
+        noun = "more session"
+        rounds = sessions
+    needed = rounds_missing(estimate, rounds, error)
     if math.isinf(needed):
         return f"beside these neighbours it is known to ±{format_share(half_of(error, CELL_LEVEL))} at best"
     return f"about {counted(math.ceil(needed), noun)} for an interval of ±{format_share(SETTLED_MARGIN)}"

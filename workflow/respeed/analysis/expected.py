@@ -15,12 +15,10 @@ Williams, Waterman and Patterson, Roofline: an insightful visual performance mod
 """
 
 import math
-from collections.abc import Iterable
-from operator import attrgetter
 
 from respeed.analysis.estimates import Number
 from respeed.analysis.rounds import CONTROL
-from respeed.analysis.tables import Cell, group_by
+from respeed.analysis.tables import Cell
 from respeed.inputs.registry import workloads
 from respeed.text import measured_time
 
@@ -37,11 +35,6 @@ LEAST_SECONDS = 1e-6
 SHORT_SECONDS = 5e-5
 # A step that moves fewer bytes may find its arrays in caches; the copy that measures the bandwidth does not.
 CACHED_BYTES = 2**28
-
-# A remark below a table.
-TENSOR_CORES = (
-    "A GPU is faster in fp64 than in fp32 here: its tensor cores multiply fp64, but fp32 only rounded to TF32."
-)
 
 
 def bound_seconds(cell: Cell) -> Number:
@@ -85,14 +78,3 @@ def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
     if cell.threads_ran and cell.threads and not time.is_above(SLOW * bound * cell.threads / cell.threads_ran):
         return f"threads: {cell.threads_ran} of {cell.threads} ran"
     return "no record tells why"
-
-
-def say_tensor_cores(cells: Iterable[Cell]) -> str:
-    """Return a remark if a device is faster in fp64 than in fp32 in some case, by their intervals; else nothing."""
-    timed = [cell for cell in cells if cell.seconds and not cell.is_cpu]
-    for in_case in group_by(timed, attrgetter("machine", "case")).values():
-        slowest_first = sorted(in_case, key=attrgetter("seconds"), reverse=True)
-        fastest = {cell.precision: cell.time for cell in slowest_first}
-        if {"fp32", "fp64"} <= fastest.keys() and fastest["fp32"].is_above(fastest["fp64"].high):
-            return TENSOR_CORES
-    return ""

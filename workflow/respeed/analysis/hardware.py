@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
+from respeed.analysis.rounds import limits_of_clock
 from respeed.analysis.tables import Fact, group_by
 from respeed.machine import FIELDS, show_field
-from respeed.protocol import REASONS, reasons_of
 from respeed.records import Accelerator, Description, Import, Machine, Record
 from respeed.text import counted
 
@@ -104,6 +104,5 @@ def _limits_of_clocks(record: Record) -> Iterator[Triple]:
     """Yield each reason why a device's clock was not higher after a block."""
     blocks = chain.from_iterable(result.blocks for result in record.results)
     readings = [block.device[-1] for block in blocks if block.device]
-    for bits, reason in REASONS.items():
-        if any(reasons_of(reading) & bits for reading in readings):
-            yield "rounds", "clocks limited by", f"{record.start.profile.label}: {reason}"
+    for reason in limits_of_clock(readings):
+        yield "rounds", "clocks limited by", f"{record.start.profile.label}: {reason}"

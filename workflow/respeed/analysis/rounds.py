@@ -294,11 +294,15 @@ def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     share = statistics.median(shares or [1.0])
     if share >= LOW_CLOCK:
         return None
+    return share, ", ".join([f"clock: {share:.0%} of its highest", *limits_of_clock(clocked)])
+
+
+def limits_of_clock(readings: Iterable[Mapping[str, float]]) -> list[str]:
+    """Name the reasons why a device's clock was not higher, by its readings."""
     bits = 0
-    for reading in clocked:
+    for reading in readings:
         bits |= reasons_of(reading)
-    reasons = [name for reason, name in REASONS.items() if bits & reason]
-    return share, ", ".join([f"clock: {share:.0%} of its highest", *reasons])
+    return [name for reason, name in REASONS.items() if bits & reason]
 
 
 def count_causes(causes: Counter[str]) -> str:

@@ -4,16 +4,14 @@
 
     speedups.csv   the speedup of every cell over the fastest CPU row of its machine and case, in the table's precision
                    if it has one, or else in fp32, as papers have it
-    machines.csv   for each case, the speedup of each machine's fastest row in fp32 over the fastest machine's
     cells.csv      one more case, the total, for each table whose cases add up
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -38,11 +36,9 @@ from respeed.analysis.estimates import (
     verdict_of,
     what_is_missing,
 )
-from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
-from respeed.model import INFERRED, Paper, Papers
+from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Speedup, group_by
+from respeed.model import INFERRED, Names, Paper, Papers, Printed
 from respeed.text import format_speedup
-
-AnyRatio = TypeVar("AnyRatio", Speedup, Rank)
 
 NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
@@ -209,14 +205,14 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
             bases[case_on_machine(cell)].append(cell)
     speedups = []
     for cell in cells:
-        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples, Speedup)
+        speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups
 
 
-def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, row_type: type[AnyRatio]) -> AnyRatio:
-    """Return a row with the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
+    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
@@ -224,7 +220,7 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     their sum (Bonferroni's inequality).
     """
     if not (cell.seconds and candidates):
-        return row_type(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+        return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
     base = min(candidates, key=attrgetter("seconds"))
     limit = RIVAL * base.time.value
     rivals = [rival for rival in candidates if rival.time.value <= limit]
@@ -233,11 +229,10 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     verdict = "base"
     reasons = []
     if base is not cell:
-        is_same = base.machine == cell.machine
-        ratio, together = samples.ratio(base, cell, level, is_one_machine=is_same)
+        ratio, together = samples.ratio(base, cell, level)
         verdict, reason = verdict_of(ratio)
-        reasons = [reason, OTHER_SESSION if is_same and not together else ""]
-    return row_type(
+        reasons = [reason, "" if together else OTHER_SESSION]
+    return Speedup(
         *cell.key,
         verdict=verdict,
         reason="; ".join(filter(None, reasons)),
@@ -250,35 +245,28 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> Number:
+def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Names = ()) -> Printed | None:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
-    The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
-    the fastest CPU row. Return None if there is no printed speedup, or if `over` lacks a CPU row.
+    Its value is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
+    the fastest CPU row. The text is as printed if it is over the same row, else computed; with "~" if inferred. Return
+    None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
     printed = paper.printed_speedup(experiment, case, row)
-    from_numbers = paper.speedup(experiment, case, row, over)
-    if from_numbers is None and printed and set(paper.cpu_rows) <= set(over):
-        return printed.value
-    return from_numbers
-
-
-def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
-    """Return the paper's own speedup as text: printed if it is over the same row, else computed; with "~" if inferred.
-
-    The text is empty if there is no such speedup.
-    """
-    value = published_speedup(paper, experiment, case, row, over)
+    value = paper.speedup(experiment, case, row, over)
+    if value is None and printed and set(paper.cpu_rows) <= set(over):
+        value = printed.value
     if value is None:
-        return ""
+        return None
     text = format_speedup(value)
-    printed = paper.printed_speedup(experiment, case, row)
     fastest = paper.fastest(experiment, case, paper.cpu_rows)
-    if printed and paper.fastest(experiment, case, over or paper.cpu_rows) == fastest:
+    if printed and paper.fastest(experiment, case, over) == fastest:
         text = f"{printed.text}x"
     number = paper.printed(experiment, case, row)
-    return INFERRED + text if number and number.text.startswith(INFERRED) else text
+    if number and number.text.startswith(INFERRED):
+        text = INFERRED + text
+    return Printed(value, text)
 
 
 def _published_beside(cell: Cell, paper: Paper) -> Number:
@@ -287,21 +275,8 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
     If the paper prints only speedups, the first one counts.
     """
     names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
-    speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
-    return next(filter(None, speedups), None)
-
-
-def compare_machines(cells: Iterable[Cell], samples: Samples) -> list[Rank]:
-    """Compare machines: make a row for every machine in each case that more than one machine measured.
-
-    A row has the fastest machine's seconds divided by this machine's, each on its fastest row in fp32. A machine whose
-    interval includes 1 shares the first place.
-    """
-    timed = [cell for cell in cells if cell.seconds and cell.precision == FULL_PRECISION]
-    ranks: list[Rank] = []
-    for in_case in group_by(timed, case_of).values():
-        machines = group_by(in_case, attrgetter("machine"))
-        fastest = [min(machines[name], key=attrgetter("seconds")) for name in sorted(machines)]
-        if len(fastest) > 1:
-            ranks += [_compare_to_best(cell, fastest, samples, Rank) for cell in fastest]
-    return ranks
+    for name in names:
+        speedup = published_speedup(paper, cell.experiment, cell.case, name)
+        if speedup:
+            return speedup.value
+    return None

@@ -234,8 +234,11 @@ class Cell(CellRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio(CellRow):
-    """The time of a base over the time of a cell; the base is the fastest of the cells that it is compared with."""
+class Speedup(CellRow):
+    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none.
+
+    Key: machine, paper, experiment, case, algorithm, profile.
+    """
 
     verdict: str
     """`faster`, `slower`, `indistinguishable`, `base`, `unproven` or `none`."""
@@ -254,6 +257,8 @@ class Ratio(CellRow):
     """Upper end of the interval of `speedup`. Empty if it is the base itself, or there are too few rounds."""
     confidence: Number = None
     """Confidence of the interval; it is higher for rivals of the fastest row. Empty if no speedup."""
+    published: Number = None
+    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
 
     @property
     def base_key(self) -> CellKey:
@@ -264,25 +269,6 @@ class Ratio(CellRow):
     def ratio(self) -> Estimate:
         """Return `speedup` with its interval; NaN without a speedup."""
         return Estimate.between(self.speedup, self.speedup_low, self.speedup_high)
-
-
-@dataclass(frozen=True, slots=True)
-class Speedup(Ratio):
-    """A cell over the fastest CPU row of its machine and case in the precision of the table, fp32 if it has none.
-
-    Key: machine, paper, experiment, case, algorithm, profile.
-    """
-
-    published: Number = None
-    """The paper's own speedup of the published row that the cell is compared with. Empty if the paper has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rank(Ratio):
-    """A machine's fastest row in fp32 beside the base, the fastest machine's.
-
-    Key: machine, paper, experiment, case.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,8 +386,7 @@ class Fact(MachineRow):
 
 
 TABLES: dict[str, type[MachineRow]] = {
-    "rounds": Round, "cells": Cell, "speedups": Speedup, "claims": ClaimRow, "why": Factors, "machines": Rank,
-    "facts": Fact,
+    "rounds": Round, "cells": Cell, "speedups": Speedup, "claims": ClaimRow, "why": Factors, "facts": Fact,
 }  # fmt: skip
 
 Item = TypeVar("Item")

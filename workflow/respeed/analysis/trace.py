@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from operator import attrgetter
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
@@ -99,10 +99,9 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     case = cases.get((cell.case, cell.algorithm))
     all_rounds = rows_of(tables["rounds"], Round)
     rounds = [row for row in all_rounds if row.key == cell.key]
-    speedups = {row.key: row for row in rows_of(tables["speedups"], Speedup)}
+    speedup = next(row for row in rows_of(tables["speedups"], Speedup) if row.key == cell.key)
     lines = [row.record for row in rounds]
-    paths = [Path(line.rpartition(":")[0]) for line in lines]
-    files = {f"{path.parent.name}/{path.name}" for path in paths}
+    files = {"/".join(PurePath(line.rpartition(":")[0]).parts[-2:]) for line in lines}
     imports = read_imports(cell.machine, tables.smoke)
     software: dict[str, Any] = {"backend": None}
     for record in records:
@@ -119,7 +118,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "software": software,
         "rounds": list(map(asdict, rounds)),
         "cell": asdict(cell),
-        "speedup": asdict(speedups[cell.key]),
+        "speedup": asdict(speedup),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",
         "published": printed.text if printed else "",
         "here": f"{measured.text} {measured.interval}".strip(),

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from respeed.analysis.cells import PAPER, across_precisions, label_row
 from respeed.analysis.estimates import FULL_PRECISION, Estimate, Number, largest
-from respeed.analysis.speedups import Samples, case_of, published_text
+from respeed.analysis.speedups import Samples, case_of, published_speedup
 from respeed.analysis.tables import Cell, Factors, group_by
 from respeed.model import Experiment, Paper, Papers
 
@@ -105,9 +105,9 @@ def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator
     cpu = _printed(problem, paper.cpu_rows)
     gpu = _printed(problem, paper.device_rows)
     if gpu and cpu:
-        printed = published_text(paper, problem.experiment.name, problem.case, gpu.name)
+        printed = published_speedup(paper, problem.experiment.name, problem.case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
-        yield compare(problem, "theirs", gpu, cpu, speedup, printed=printed)
+        yield compare(problem, "theirs", gpu, cpu, speedup, printed=printed.text if printed else "")
     base = gpu or cpu
     for of_machine in group_by(cells, attrgetter("machine")).values():
         our_cpu = _fastest(cell for cell in of_machine if cell.is_cpu)
@@ -208,5 +208,5 @@ def compare(
         base_peak_gflops=base_peak,
         share=work / seconds / peak,
         base_share=work / base_seconds / base_peak,
-        precisions=across_precisions(row.precision, [base.precision]),
+        precisions=across_precisions(row.precision, base.precision),
     )

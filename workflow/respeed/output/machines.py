@@ -1,43 +1,18 @@
-"""Tables about machines and protocols: comparison, facts, and how a paper measured."""
+"""Tables about machines and protocols: facts, and how a paper measured."""
 
 import pandas as pd
 
 from respeed.analysis.cells import reference
-from respeed.analysis.tables import Fact, Rank
+from respeed.analysis.tables import Fact
 from respeed.model import Paper
 from respeed.output.results import Results
 from respeed.output.table import Line, Table
-from respeed.text import Value, in_words, join_words, measured_value
+from respeed.text import Value, in_words, join_words
 
 # The parts of facts.csv but for the summary.
 FACTS = ("hardware", "rounds", "software", "measured", "profiles")
 # How well a fact is known that no paper states and no code of its authors shows.
 DOUBTFUL = ("recalled", "inferred")
-
-
-def lay_out_machines(results: Results) -> Table:
-    """Return the comparison of machines: a line for each case, a column for each machine."""
-    lines = []
-    for paper in results.papers.values():
-        for experiment in paper.experiments.values():
-            group = experiment.title
-            if len(results.papers) > 1:
-                group += f", {reference(paper)}"
-            for case, words in experiment.column_words().items():
-                ranks = results.rows(Rank, paper=paper.name, experiment=experiment.name, case=case)
-                if ranks:
-                    values = {rank.machine: _write_rank(rank) for rank in ranks}
-                    lines.append(Line(group, words, values))
-    caption = "Speed of each machine's fastest row in fp32 over the fastest machine's; = where the interval includes 1."
-    return Table("Machines beside one another", caption, results.aliases, lines)
-
-
-def _write_rank(rank: Rank) -> Value:
-    """Return a machine's speed over the fastest machine's."""
-    if rank.verdict == "base":
-        return Value("fastest")
-    unit = "x =" if rank.verdict == "indistinguishable" else "x"
-    return measured_value(rank.speedup, rank.speedup_low, rank.speedup_high, unit=unit)
 
 
 def lay_out_machine(results: Results, machine: str) -> Table:

@@ -23,7 +23,7 @@ from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
 from respeed.model import Experiment, Paper
 from respeed.output.layout import Facts, fronts, section
-from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol, say_time
+from respeed.output.machines import lay_out_machine, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
 from respeed.output.table import escape_markdown, templates
@@ -93,8 +93,7 @@ def make_page(results: Results) -> str:
             part = section(results, paper, experiment)
             if part["tables"]:
                 sections.append(part)
-    tables = [lay_out_machines(results)]
-    tables += [lay_out_machine(results, name) for name in results.machines]
+    tables = [lay_out_machine(results, name) for name in results.machines]
     tables += map(lay_out_protocol, results.papers.values())
     scripts = [*read_vega(), Path(__file__).with_suffix(".js").read_text(encoding="utf-8")]
     checksums = []

@@ -11,9 +11,9 @@ from operator import attrgetter
 
 from respeed.analysis.cells import across_precisions, in_unit, label_row, reference, words_of_unit
 from respeed.analysis.estimates import FULL_PRECISION
-from respeed.analysis.expected import SLOW, say_tensor_cores
+from respeed.analysis.expected import SLOW
 from respeed.analysis.pairs import times_least
-from respeed.analysis.speedups import published_text
+from respeed.analysis.speedups import published_speedup
 from respeed.analysis.tables import Cell, CellRow, Factors, Speedup, group_by
 from respeed.model import SECONDS, Experiment, Paper
 from respeed.output.results import Results
@@ -115,12 +115,12 @@ def _published_lines(paper: Paper, experiment: Experiment) -> list[Line]:
         for case in (experiment.original or experiment).case_names():
             if printed := paper.printed(experiment.name, case, row.name):
                 line.values[case] = Value(group_thousands(printed.text))
-            text = published_text(paper, experiment.name, case, row.name)
-            if text and not row.is_cpu:
+            published = published_speedup(paper, experiment.name, case, row.name)
+            if published and not row.is_cpu:
                 base = paper.fastest(experiment.name, case, paper.cpu_rows)
-                over = _label_speedup(label, across_precisions(row.precision, [base.precision] if base else []))
+                over = _label_speedup(label, across_precisions(row.precision, base.precision if base else ""))
                 speedup = speedups.setdefault(over, Line(group, over, {}, "theirs", is_ratio=True))
-                speedup.values[case] = Value(text)
+                speedup.values[case] = Value(published.text)
     return [line for line in (*numbers, *speedups.values()) if line.values]
 
 
@@ -148,7 +148,7 @@ def _measured_lines(
             times = {cell.case: _time(paper, experiment, cell) for cell in row}
             lines.append(Line(group, with_package(label, first.package), times))
         if timed and not first.is_cpu:
-            over = _label_speedup(label, across_precisions(first.precision, [precision]))
+            over = _label_speedup(label, across_precisions(first.precision, precision))
             values = {cell.case: _ratio(by_key[cell.key]) for cell in timed}
             ratios.append(Line(group, over, values, is_ratio=True))
     alike = [cell for cell in cells if cell.seconds and cell.precision == precision]
@@ -203,7 +203,7 @@ def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Cells
             speedup = cell.time.over(seconds)
             value = measured_value(speedup.value, speedup.low, speedup.high, unit="x")
             values[cell.case] = value if speedup.low else Value(value.text)
-            precisions = across_precisions(cell.precision, [base.precision])
+            precisions = across_precisions(cell.precision, base.precision)
             bases.add(", ".join(filter(None, [label_row(paper, base), precisions])))
     if values:
         base_label = bases.pop() if len(bases) == 1 else "fastest row"
@@ -300,5 +300,3 @@ def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:
             "Speedups compare means within sessions, seconds are means over all: their ratio is up to "
             f"{format_share(off)} off."
         )
-    if remark := say_tensor_cores(cells):
-        yield remark

@@ -18,7 +18,7 @@ from respeed.model import Experiment, Paper, Papers
 from respeed.protocol import SMOKE_STAMP
 
 # A name that was made of the hardware (`machine_slug`); its maker and its hash are left out in headings.
-MADE_NAME = re.compile(r"(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}")
+MADE_NAME = re.compile(r"^(?:amd-|intel-)?(.+-\d+c(?:-.+)?)-[0-9a-f]{4}$")
 
 NAMES: dict[type, str] = {row_type: name for name, row_type in TABLES.items()}
 
@@ -74,15 +74,9 @@ class Results:
     @cached_property
     def aliases(self) -> dict[str, str]:
         """Return the short name of each machine, such as epyc-2c; if two would be the same, both names stay whole."""
-        short = {}
-        for name in self.machines:
-            match = MADE_NAME.fullmatch(name)
-            short[name] = match[1] if match else name
+        short = {name: MADE_NAME.sub(r"\1", name) for name in self.machines}
         count = Counter(short.values())
-        for name, alias in short.items():
-            if count[alias] > 1:
-                short[name] = name
-        return short
+        return {name: alias if count[alias] == 1 else name for name, alias in short.items()}
 
     def on(self, machine: str) -> str:
         """Return " on " and a machine's short name; nothing for the paper, or if no other machine is shown."""

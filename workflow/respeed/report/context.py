@@ -5,7 +5,7 @@ from importlib.metadata import version
 from respeed.analysis.tables import Cell
 from respeed.model import Experiment, Paper
 from respeed.output.layout import Facts, front, section
-from respeed.output.machines import lay_out_machine, lay_out_machines, lay_out_protocol
+from respeed.output.machines import lay_out_machine, lay_out_protocol
 from respeed.output.results import Results
 from respeed.paths import results_folder
 from respeed.text import join_words
@@ -21,7 +21,6 @@ def make_context(results: Results) -> Facts:
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
         "elsewhere": join_words(_titles_elsewhere(results)),
-        "machines": lay_out_machines(results),
         "facts": [lay_out_machine(results, name) for name in results.machines],
     }
 
