@@ -104,7 +104,7 @@ def pretend_programs(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None
     patch.setattr(psutil, "Process", lambda: Made(memory_info=lambda: Made(rss=7)))
     patch.setattr(psutil, "swap_memory", lambda: Made(used=swapped))
     spent = Made(_asdict=made["times"].copy)
-    patch.setattr(psutil, "cpu_times_percent", lambda seconds, percpu: [spent] * 4)
+    patch.setattr(psutil, "cpu_times_percent", lambda seconds: spent)
     patch.setattr(psutil, "sensors_battery", lambda: made["battery"] and Made(**made["battery"]))
 
 
