@@ -65,8 +65,8 @@ def test_a_printed_speedup_is_over_the_fastest_cpu(tmp_path: Path) -> None:
     """A printed speedup is over the fastest CPU row and says nothing of one of them."""
     head, *_, printed = DRAFT_CSV.splitlines(keepends=True)
     paper = draft(tmp_path, csv=head + printed)
-    assert published_speedup(paper, "rbm", "small", "gpu-a") == 5.83
-    assert published_speedup(paper, "rbm", "small", "gpu-a", ["cpu"]) is None
+    assert published_speedup(paper, paper.experiments["rbm"], "small", "gpu-a") == 5.83
+    assert published_speedup(paper, paper.experiments["rbm"], "small", "gpu-a", ["cpu"]) is None
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:

@@ -307,18 +307,13 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
     measured = records_folder(smoke) / name
     imported = imported_folder(smoke) / name
     homes = (measured, measured / SET_ASIDE, imported / SET_ASIDE, imported)
+    files = {path.relative_to(machine): data for path, data in bundle.files.items() if path.parts[0] == machine}
     new = Files()
-    old = 0
-    for source, data in bundle.files.items():
-        if source.parts[0] != machine:
-            continue
-        path = source.relative_to(machine)
+    for path, data in files.items():
         present = [home / path for home in homes if os.path.lexists(home / path)]
         if not present:
             new[path] = data
-            continue
-        old += 1
-        if path.name != DESCRIPTION and present[0].read_bytes() != data:
+        elif path.name != DESCRIPTION and present[0].read_bytes() != data:
             print(f"{present[0]} has other contents, and stays; to replace it, delete it and import again")
     if new and bundle.sha256 not in {entry.sha256 for entry in read_imports(name, smoke)}:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -328,6 +323,6 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
         with replacing(imported / path) as file:
             file.write(data)
     line = counted(len(new), "new file") if new else "nothing new"
-    if old:
+    if old := len(files) - len(new):
         line += f"; {counted(old, 'file')} here already"
     print(f"{name}: {line}")

@@ -39,7 +39,7 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.tables import Cell, CellKey, CellRow, Rank, Round, Speedup, group_by
-from respeed.model import INFERRED, Paper, Papers
+from respeed.model import INFERRED, Experiment, Paper, Papers
 from respeed.text import format_speedup
 
 AnyRatio = TypeVar("AnyRatio", Speedup, Rank)
@@ -250,34 +250,34 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples, r
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> Number:
+def published_speedup(paper: Paper, table: Experiment, case: str, row: str, over: Collection[str] = ()) -> Number:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
     The speedup is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
     the fastest CPU row. Return None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
-    printed = paper.printed_speedup(experiment, case, row)
-    from_numbers = paper.speedup(experiment, case, row, over)
+    printed = table.printed_speedup(case, row)
+    from_numbers = table.speedup(case, row, over)
     if from_numbers is None and printed and set(paper.cpu_rows) <= set(over):
         return printed.value
     return from_numbers
 
 
-def published_text(paper: Paper, experiment: str, case: str, row: str, over: Collection[str] = ()) -> str:
+def published_text(paper: Paper, table: Experiment, case: str, row: str, over: Collection[str] = ()) -> str:
     """Return the paper's own speedup as text: printed if it is over the same row, else computed; with "~" if inferred.
 
     The text is empty if there is no such speedup.
     """
-    value = published_speedup(paper, experiment, case, row, over)
+    value = published_speedup(paper, table, case, row, over)
     if value is None:
         return ""
     text = format_speedup(value)
-    printed = paper.printed_speedup(experiment, case, row)
-    fastest = paper.fastest(experiment, case, paper.cpu_rows)
-    if printed and paper.fastest(experiment, case, over or paper.cpu_rows) == fastest:
+    printed = table.printed_speedup(case, row)
+    fastest = table.fastest(case, paper.cpu_rows)
+    if printed and table.fastest(case, over or paper.cpu_rows) == fastest:
         text = f"{printed.text}x"
-    number = paper.printed(experiment, case, row)
+    number = table.printed(case, row)
     return INFERRED + text if number and number.text.startswith(INFERRED) else text
 
 
@@ -287,7 +287,8 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
     If the paper prints only speedups, the first one counts.
     """
     names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
-    speedups = (published_speedup(paper, cell.experiment, cell.case, name) for name in names)
+    table = paper.experiments[cell.experiment]
+    speedups = (published_speedup(paper, table, cell.case, name) for name in names)
     return next(filter(None, speedups), None)
 
 

@@ -76,22 +76,18 @@ def say_renamed(machine: str, smoke: bool) -> list[str]:
 
 def find_rows(profiles: Profiles) -> tuple[dict[str, Row], dict[str, str]]:
     """Return, by profile, the rows that this machine can run, and the reasons why it cannot run the others."""
+    facts = describe_machine()
     rows = {}
     why_not = {}
     for name, profile in profiles.items():
+        if reason := missing_device(profile.device) or unmet(profile, facts) or unusable(profile):
+            why_not[name] = reason
+            continue
         try:
-            rows[name] = resolve_row(profile)
-        except NotMeasurable as reason:
-            why_not[name] = str(reason)
+            rows[name] = Row(profile, *place(profile, facts))
+        except NotMeasurable as error:
+            why_not[name] = str(error)
     return rows, why_not
-
-
-def resolve_row(profile: Profile) -> Row:
-    """Return the row of a profile; raise NotMeasurable, with the reason, if this machine cannot measure it."""
-    facts = describe_machine()
-    if reason := missing_device(profile.device) or unmet(profile, facts) or unusable(profile):
-        raise NotMeasurable(reason)
-    return Row(profile, *place(profile, facts))
 
 
 def climb(row: Row) -> list[Row]:
