@@ -42,7 +42,7 @@ from respeed.measure.progress import Progress
 from respeed.measure.turn import measure_turn
 from respeed.protocol import REAL, TimingProtocol
 from respeed.records import Record, Result, read_records
-from respeed.schedule.rows import resolve_row
+from respeed.schedule.rows import find_rows
 
 MACHINES, PAIRS, CLAIM_MACHINES = 400, 160, 1000
 # Loads of a core, how often each is measured, and cases of every kind: paper, table, case.
@@ -219,7 +219,7 @@ class _Unplanned(Progress):
 
 def _measure(profile: str, timing: TimingProtocol = REAL, asked: tuple[Job, ...] = WHOLE) -> Record:
     """A round of the RBM at 576x1024, or of other cases, on that row; its file is thrown away."""
-    row = resolve_row(PROFILES[profile])
+    row = find_rows({profile: PROFILES[profile]})[0][profile]
     order = Order(row.profile, row.threads, row.cpus, asked, timing, 2009)
     with machine_lock(None, print) as lock, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         (record,) = measure_turn(order, "bench", smoke=False, lock=lock, progress=_Unplanned())

@@ -151,7 +151,7 @@ def like_lee(*, without: str = "", **times: float) -> Records:
         row, base = (
             one | {"profile": f"{one['profile']}{wide}", "precision": table.precision or "fp32"} for one in (GPU, ALL)
         )
-        printed = LEE["lee2010"].speedup(name, case.name, row["profile"], LEE["lee2010"].cpu_rows) or 0.0
+        printed = LEE["lee2010"].experiments[name].speedup(case.name, row["profile"], LEE["lee2010"].cpu_rows) or 0.0
         records += noisy(1.0, case=case, ceilings={}, **base)
         if name != without:
             records += noisy(1 / (printed * times.get(name, 1.0)), case=case, **row)

@@ -8,7 +8,7 @@ import pytest
 from respeed.analysis.cells import in_unit
 from respeed.analysis.speedups import published_speedup
 from respeed.analysis.why import make_why
-from respeed.model import UNITS, Paper, Printed
+from respeed.model import UNITS, Paper
 from tests.derived import FP64, GPU, Records, case_of, claims_of, frames_of, noisy, table_of, texts_of
 from tests.inputs.written import DRAFT, DRAFT_CSV, draft
 
@@ -65,8 +65,10 @@ def test_a_printed_speedup_is_over_the_fastest_cpu(tmp_path: Path) -> None:
     """A printed speedup is over the fastest CPU row and says nothing of one of them."""
     head, *_, printed = DRAFT_CSV.splitlines(keepends=True)
     paper = draft(tmp_path, csv=head + printed)
-    assert published_speedup(paper, "rbm", "small", "gpu-a") == Printed(5.83, "5.83x")
-    assert published_speedup(paper, "rbm", "small", "gpu-a", ("cpu",)) is None
+    table = paper.experiments["rbm"]
+    printed = published_speedup(paper, table, "small", "gpu-a")
+    assert (printed.value, printed.text) == (5.83, "5.83x")
+    assert published_speedup(paper, table, "small", "gpu-a", ("cpu",)) is None
 
 
 def test_a_ratio_across_precisions_is_marked_as_one(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def test_cases_of_one_process_are_slow_together() -> None:
 
 def test_a_tiny_total_has_no_printed_one() -> None:
     printed, tried = (paper.experiments["dbn"].total_case for paper in (PAPER, PAPER.at_tiny_sizes()))
-    assert PAPER.at_tiny_sizes().fastest("dbn", tried, PAPER.rows) is None
-    assert PAPER.fastest("dbn", printed, PAPER.rows)
+    assert PAPER.at_tiny_sizes().experiments["dbn"].fastest(tried, PAPER.rows) == ""
+    assert PAPER.experiments["dbn"].fastest(printed, PAPER.rows)
 
 
 def test_a_claim_about_sizes_excludes_the_total() -> None:

@@ -55,7 +55,7 @@ def write_machine(machine: str, happens: Sequence[tuple[int, float, dict[str, An
     draw, place, lines = random.Random(machine), 0, dict[tuple[str, int], list[Any]]()
     for paper, table in [(one, table) for one in PAPERS.values() for table in one.experiments.values()]:
         for case in table.cases:
-            theirs = published_speedup(paper, table.name, case.name, "gpu") if "gpu" in paper.rows else None
+            theirs = published_speedup(paper, table, case.name, "gpu") if "gpu" in paper.rows else None
             seconds, flops, moved, ratio = (size * 2 ** draw.random() for size in (0.05, 2e9, 1e8, 0.5))
             seconds /= case.parameters.get("threads", case.parameters.get("replicas", 1)) ** 0.8
             for factor, facts in ROWS:

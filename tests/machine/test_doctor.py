@@ -104,7 +104,7 @@ def pretend_programs(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None
     patch.setattr(psutil, "Process", lambda: Made(memory_info=lambda: Made(rss=7)))
     patch.setattr(psutil, "swap_memory", lambda: Made(used=swapped))
     spent = Made(_asdict=made["times"].copy)
-    patch.setattr(psutil, "cpu_times_percent", lambda seconds, percpu: [spent] * 4)
+    patch.setattr(psutil, "cpu_times_percent", lambda seconds: spent)
     patch.setattr(psutil, "sensors_battery", lambda: made["battery"] and Made(**made["battery"]))
 
 
@@ -128,8 +128,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     ask["nvmlInit"] = partial(open_driver, made.get("driver_error"), opened)
     patch.setitem(sys.modules, "pynvml", Made(**ask) if made["gpus"] else None)
 
-    def try_device(backend: str, device: str, *, anew: bool) -> Any:
-        assert anew
+    def try_device(backend: str, device: str) -> Any:
         return made["trials"][f"{backend} on {device}" if device == "cpu" else backend]
 
     def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Any:

@@ -350,7 +350,7 @@ def test_unsettled_cells_are_measured_again(
 def noisy_cores(wanted: Wanted, number: int) -> Outcome:
     """Two cores bring what the paper says of them, and every cell is settled; but each ratio is not, as surely as a
     claim about four of them needs it."""
-    printed = PAPERS["raina2009"].speedup("rbm", wanted.case.name, "multi-cpu", ("single-cpu",)) or 1.0
+    printed = PAPERS["raina2009"].experiments["rbm"].speedup(wanted.case.name, "multi-cpu", ("single-cpu",)) or 1.0
     noise = 0.05 * random.Random(f"{wanted.case.name}/{wanted.profile}/{number}").uniform(-1.5, 1.5)
     return 10.0 / (printed if wanted.profile == "openblas-all" else 1.0) * (1 + noise)
 

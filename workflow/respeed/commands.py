@@ -24,7 +24,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status, group_by
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, nearest, tell
+from respeed.errors import UserError, tell, unknown
 from respeed.inputs.config import ALL, THIS, load_config, parse_settings
 from respeed.inputs.papers import paper_names
 from respeed.measure.progress import Progress
@@ -36,7 +36,7 @@ from respeed.output.published import lay_out_published
 from respeed.output.results import Results
 from respeed.output.table import to_markdown
 from respeed.paths import check_room, hold_folder, results_folder
-from respeed.records import read_description, read_imports, read_records, recorded_machines
+from respeed.records import check_recorded, read_description, read_imports, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.sessions import move_session, name_session, split_sessions
@@ -130,7 +130,7 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:
     """Print the sessions of a machine; before that, set one aside, or take one back."""
-    name = _recorded(machine, smoke)
+    name = check_recorded(machine or load_config().this_machine, smoke)
     for session, aside, done in ((set_aside, True, "set aside"), (take_back, False, "taken back")):
         if session:
             records = move_session(name, smoke, session, aside=aside)
@@ -166,7 +166,7 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
         settings["preset"] = "smoke"
     run = resolve_run(settings)
     for name in {*machine} - {ALL}:
-        _recorded(name, run.smoke)
+        check_recorded(name, run.smoke)
     machines = machines_shown(run.smoke, run.machine, machine or run.show)
     counts = {name: _count_cells(run, name) for name in machines}
     for name, tables in counts.items():
@@ -187,15 +187,6 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
     return int(outcome.has_failed)
 
 
-def _recorded(machine: str | None, smoke: bool) -> str:
-    """Return the name of a machine, by default of this one; raise UserError if it has no records."""
-    name = machine or load_config().this_machine
-    recorded = recorded_machines(smoke)
-    if name not in recorded:
-        raise UserError(f"--machine: no records of {name!r}{nearest(name, recorded)}")
-    return name
-
-
 def _count_cells(run: Run, machine: str) -> list[dict[str, Any]]:
     """Count a machine's cells by table and state, and add the time at which each table was last measured."""
     rounds = read_rounds(read_records(run.smoke, machine), run.papers)
@@ -213,7 +204,9 @@ def _count_cells(run: Run, machine: str) -> list[dict[str, Any]]:
 
 def show_claims(smoke: bool, machine: str | None, as_json: bool) -> None:
     """Print each claim with the published number, ours, and the verdict; then how precise the numbers are."""
-    name = _recorded(machine, smoke) if machine else load_config().this_machine
+    name = load_config().this_machine
+    if machine:
+        name = check_recorded(machine, smoke)
     tables = read_tables(smoke, [name])
     cells = list(rows_of(tables["cells"], Cell))
     papers = {}
@@ -237,7 +230,7 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
 
     Raises UserError if there is no such cell, or no record of the machine.
     """
-    name = _recorded(machine, smoke)
+    name = check_recorded(machine or load_config().this_machine, smoke)
     tables = read_tables(smoke, [name], [cell.split("/")[0]] if cell.count("/") > 1 else None)
     records = read_records(smoke, name)
     traces = [trace_cell(tables, records, row) for row in find_cells(tables["cells"], cell, profile)]
@@ -277,8 +270,9 @@ def make_report(only: str | None, **options: Any) -> None:
     os.environ["MPLBACKEND"] = "agg"
     choice = Asked(**options)
     recorded = recorded_machines(choice.smoke)
-    for name in {*(choice.show or load_config().show)} - {THIS, ALL, *recorded}:
-        tell(f"show: no records of {name!r}{nearest(name, recorded)}")
+    for name in {*(choice.show or load_config().show)} - {THIS, ALL}:
+        for line in unknown("show: no records of", name, recorded):
+            tell(line)
     for builder in BUILDERS[only]:
         if path := pkgutil.resolve_name(builder)(choice):
             print(path)

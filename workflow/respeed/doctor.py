@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -77,10 +76,9 @@ LOST = {
         "cool it, or expect lower clocks: a machine that is always hot is measured as it is",
     ),
 }  # fmt: skip
-# What to do on a disk that lacks something. Only uv uses hard links, and it copies where there are none.
+# What to do on a disk that lacks something.
 LACKS = {
     "permission to write": "make it writable, or start elsewhere",
-    "hard links": "",
     "symbolic links": "without symbolic links set-up fails: move this folder to another disk",
     "locks": "without locks, start nothing else here while it measures",
 }
@@ -123,8 +121,8 @@ def examine(as_json: bool) -> int:
         document = {"machine": name, "fit": is_fit, "findings": facts, "profiles": rows}
         print(json.dumps(document, indent=1, allow_nan=False))
     else:
-        lines = [(finding.subject, finding.state, finding.advice or NOTHING) for finding in findings]
-        table = tabulate(lines, ["looked at", "found", "do"], maxcolwidths=WIDTHS)
+        lines = [finding[:3] for finding in findings]
+        table = tabulate(lines, ["looked at", "found", "do"], maxcolwidths=WIDTHS, missingval=NOTHING)
         table_rows = [row | {"applies": "yes" if row["applies"] else "no"} for row in rows]
         print(f"{name}\n\n{table}\n\n{tabulate(table_rows, headers='keys', missingval=NOTHING)}\n")
         print("fit to measure" if is_fit else ADVISED)
@@ -190,7 +188,7 @@ def _files(machine: str) -> Iterator[Finding]:
     for name, folder, complaint in folders:
         lacking = find_lacking(folder)
         state = [f"{folder}, {bytes_free(folder) / 1e9:.3g} GB free", *(f"no {kind}" for kind in lacking)]
-        advice = [complaint, _complaint(partial(check_room, folder)), *(LACKS[kind] for kind in lacking)]
+        advice = [complaint, _complaint(partial(check_room, folder)), *map(LACKS.get, lacking)]
         yield Finding(name, ", ".join(state), "; ".join(filter(None, advice)) or None)
     if refusal := _complaint(partial(check_same_machine, machine, False)):
         yield Finding("records", "of another machine", refusal)
@@ -200,28 +198,25 @@ def _programs() -> Iterator[Finding]:
     """Watch for a second how busy other programs are, and what share of our CPU time the host gives to others."""
     for _ in psutil.process_iter(["cpu_percent"]):  # the shares below are counted from here on
         pass
-    spent = Counter[str]()  # percent of a CPU, in each way
-    for percents in psutil.cpu_times_percent(LOOK_SECONDS, percpu=True):
-        spent.update(percents._asdict())
-    shares = {}
+    spent = psutil.cpu_times_percent(LOOK_SECONDS)._asdict()  # percent of all CPUs, in each way
+    visible = 0.0
+    busy = []
     for process in psutil.process_iter(["cpu_percent", "name"]):
-        shares[process.pid] = process.info["cpu_percent"] or 0.0, process.info["name"]
-    visible = sum(percent for percent, _ in shares.values())
-    shares.pop(os.getpid(), None)
-    busy = [
-        f"{name} ({percent:.0f}% of a core)"
-        for percent, name in sorted(shares.values(), reverse=True)
-        if percent > BUSY_PERCENT
-    ]
+        percent = process.info["cpu_percent"] or 0.0
+        visible += percent
+        if percent > BUSY_PERCENT and process.pid != os.getpid():
+            busy.append((percent, process.info["name"]))
+    busy.sort(reverse=True)
     if busy:
-        yield Finding("other programs", ", ".join(busy[:4]), "close them, or measure later")
+        names = ", ".join(f"{name} ({percent:.0f}% of a core)" for percent, name in busy[:4])
+        yield Finding("other programs", names, "close them, or measure later")
     else:
         yield Finding("other programs", "none busy")
     # Other users' programs may be hidden, as those outside of a container are; the counters of all CPUs have them.
-    hidden = sum(spent[way] for way in WORKING) - visible
+    hidden = sum(spent.get(way, 0.0) for way in WORKING) * (os.cpu_count() or 1) - visible
     if hidden > HIDDEN_PERCENT:
         yield Finding("hidden programs", f"busy ({hidden:.0f}% of a core)", "measure when nobody else uses this host")
-    steal = spent["steal"] / (os.cpu_count() or 1)
+    steal = spent.get("steal", 0.0)
     if steal > STEAL_PERCENT:
         yield Finding("host", f"gives {steal:.0f}% of our time to others", "use a host of your own, or more rounds")
 
@@ -248,9 +243,9 @@ def _trials(profiles: Profiles) -> Iterator[Finding]:
     rows = [row for row in profiles.values() if not row.optional and row.backend not in ("numpy", "program")]
     pairs = sorted({(row.backend, row.device) for row in rows if not missing_device(row.device)})
     with ThreadPoolExecutor() as pool:  # each trial is a process, which takes seconds to import its library
-        answers = pool.map(lambda pair: probe_device(*pair, anew=True), pairs)
+        answers = pool.map(lambda pair: probe_device(*pair), pairs)
         for (backend, device), answer in zip(pairs, answers, strict=True):
-            reasons = [*answer.get("reasons", answer).values()]  # of each precision, or of all
+            reasons = [*answer.values()]  # of each precision, or of all
             advice = None if None in reasons else reasons[0]
             yield Finding(f"{backend} on {device}", "cannot be used" if advice else "a small product is right", advice)
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from respeed.errors import UserError, nearest, tell
+from respeed.errors import UserError, tell
 from respeed.inputs.config import load_config
 from respeed.inputs.reader import read_bounded
 from respeed.machine import describe_machine, difference
@@ -39,6 +39,7 @@ from respeed.records import (
     Import,
     Record,
     append_line,
+    check_recorded,
     is_file_of_machine,
     is_imported,
     known_hardware,
@@ -212,12 +213,9 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     UserError
         There are no records, or the zip file cannot be written, or `file` exists and is no zip file.
     """
-    recorded = recorded_machines(smoke)
-    if machine and machine not in recorded:
-        raise UserError(f"--machine: no records of {machine!r}{nearest(machine, recorded)}")
-    names = [name for name in recorded if not is_imported(name, smoke)]
+    names = [name for name in recorded_machines(smoke) if not is_imported(name, smoke)]
     if machine:
-        names = [machine]
+        names = [check_recorded(machine, smoke)]
     files = Files()
     for name in names:
         for home in (imported_folder(smoke), records_folder(smoke)):
@@ -276,19 +274,18 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         if (name or into) and len(machines) > 1:
             raise UserError(f"{path}: has {len(machines)} machines ({', '.join(machines)}), for one name; export one")
         names = {machine: _choose_name(machine, bundle, smoke, name, into) for machine in machines}
-        for machine in machines:
-            _write_files(machine, bundle, smoke, names[machine])
+        for machine, chosen in names.items():
+            _write_files(machine, bundle, smoke, chosen)
     print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
 def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:
     """Return the name that a machine gets here; raise UserError if it may not have that name."""
     chosen = check_name("machine", into or name or machine, str(bundle.path))
-    recorded = recorded_machines(smoke)
     local = load_config().this_machine
-    if chosen not in {*recorded, local}:
-        if into:
-            raise UserError(f"--into: no records of {into!r}{nearest(into, recorded)}")
+    if into and into != local:
+        check_recorded(into, smoke, "--into")
+    elif chosen not in {*recorded_machines(smoke), local}:
         return chosen
     if reason := difference(bundle.hardware[machine], known_hardware(chosen, smoke) or describe_machine()):
         raise UserError(f"{bundle.path}: is of another machine than {chosen} here ({reason}); import it with --as NAME")
@@ -310,18 +307,13 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
     measured = records_folder(smoke) / name
     imported = imported_folder(smoke) / name
     homes = (measured, measured / SET_ASIDE, imported / SET_ASIDE, imported)
+    files = {path.relative_to(machine): data for path, data in bundle.files.items() if path.parts[0] == machine}
     new = Files()
-    old = 0
-    for source, data in bundle.files.items():
-        if source.parts[0] != machine:
-            continue
-        path = source.relative_to(machine)
+    for path, data in files.items():
         present = [home / path for home in homes if os.path.lexists(home / path)]
         if not present:
             new[path] = data
-            continue
-        old += 1
-        if path.name != DESCRIPTION and present[0].read_bytes() != data:
+        elif path.name != DESCRIPTION and present[0].read_bytes() != data:
             print(f"{present[0]} has other contents, and stays; to replace it, delete it and import again")
     if new and bundle.sha256 not in {entry.sha256 for entry in read_imports(name, smoke)}:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -331,6 +323,6 @@ def _write_files(machine: str, bundle: Bundle, smoke: bool, name: str) -> None:
         with replacing(imported / path) as file:
             file.write(data)
     line = counted(len(new), "new file") if new else "nothing new"
-    if old:
+    if old := len(files) - len(new):
         line += f"; {counted(old, 'file')} here already"
     print(f"{name}: {line}")

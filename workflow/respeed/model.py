@@ -54,14 +54,18 @@ def _check_name(name: str) -> str:
 Name = Annotated[str, AfterValidator(_check_name)]
 
 
+# What is set as a file is read, and stands in none.
+RESERVED = {"name", "original", "published", "speedups"}
+
+
 def _name_entries(entries: Any) -> Any:
-    """Add to each mapping in `entries` its key as `name`; a file must not set `name` or `original` itself."""
+    """Add to each mapping in `entries` its key as `name`; a file must not set a key of RESERVED itself."""
     if not isinstance(entries, dict):
         return entries
     named = dict(entries)
     for key, entry in entries.items():
         if isinstance(entry, dict):
-            for reserved in sorted({"name", "original"} & entry.keys()):
+            for reserved in sorted(RESERVED & entry.keys()):
                 raise ValueError(f"{key} has a key {reserved!r}, which no file says; leave the key out")
             named[key] = entry | {"name": key}
     return named
@@ -118,8 +122,8 @@ TOTAL = "total"
 SMOKE_TOTAL = "smoke-total"
 # Before a number of published.csv that the paper does not print: it was inferred from others.
 INFERRED = "~"
-# The place of a printed number: experiment, printed column, published row.
-Place = tuple[str, str, str]
+# The place of a printed number in its table: printed column, published row.
+Place = tuple[str, str]
 Parameters = dict[str, Any]
 
 
@@ -233,11 +237,13 @@ class Printed:
     """A printed number: its `value` in the table's unit, and its `text` as printed.
 
     The text begins with INFERRED if the paper does not print the number, and it was inferred from others. If the paper
-    prints words in place of a number, such as "Out of memory", these are the text, and the value is NaN.
+    prints words in place of a number, such as "Out of memory", these are the text, and the value is NaN. `width` is the
+    bytes of an array element in the precision of the number's row, divided by those in fp32.
     """
 
     value: float
     text: str
+    width: float = 1.0
 
     @property
     def is_number(self) -> bool:
@@ -447,6 +453,8 @@ class Experiment:
         A first guess at the time of one round of all cases, until this machine has records.
     original
         The table with the paper's sizes, if this table has tiny sizes.
+    published, speedups
+        The printed times or rates, in the table's unit, and the printed speedups.
     """
 
     name: SkipJsonSchema[str]
@@ -471,6 +479,8 @@ class Experiment:
     program: Program | None = None
     ladder: bool = False
     original: SkipJsonSchema["Experiment | None"] = None
+    published: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
+    speedups: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -556,6 +566,80 @@ class Experiment:
             return float(self.steps(case) * case.parameters["batch"])
         return {"flops": flops, "bytes": traffic_bytes}.get(self.unit.counted or "")
 
+    @property
+    def has_figure(self) -> bool:
+        """Return whether the table has a figure: if the paper prints numbers of several of its columns."""
+        columns = {column for (column, _), printed in self.published.items() if printed.is_number}
+        return len(columns) > 1
+
+    def printed(self, case: str, row: str) -> Printed | None:
+        """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
+        return self.published.get(self._place(case, row))
+
+    def printed_speedup(self, case: str, row: str) -> Printed | None:
+        """Return the speedup of `row` in the case's printed column; None if the paper prints none."""
+        return self.speedups.get(self._place(case, row))
+
+    def _place(self, case: str, row: str) -> Place:
+        return (self.original or self).columns.get(case, case), row
+
+    def seconds(
+        self, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
+    ) -> float | None:
+        """Return the printed number of a case and row, converted to seconds; None if there is none.
+
+        To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
+        them, return None for such a rate.
+        """
+        printed = self.printed(case, row)
+        if printed is None or not printed.is_number:
+            return None
+        amount = None
+        if self.unit.counted:
+            moved = (traffic_bytes or 0.0) * printed.width
+            amount = self.amount(self.case(case), flops, moved)
+        return self.unit.seconds(printed.value, amount)
+
+    def _speed(self, case: str, row: str) -> float:
+        """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
+        printed = self.printed(case, row)
+        if printed is None or not printed.is_number:
+            return 0.0
+        if self.unit.counted is None:
+            return 1 / printed.value
+        # The same work on wider numbers moves more bytes.
+        return printed.value / printed.width if self.unit.counted == "bytes" else printed.value
+
+    def fastest(self, case: str, rows: Collection[str]) -> str:
+        """Return the name of the row of `rows` with the best printed number in the case; "" if none has a number."""
+        speeds = {row: self._speed(case, row) for row in rows}
+        best = max(speeds, key=speeds.__getitem__, default="")
+        return best if speeds.get(best) else ""
+
+    def speedup(self, case: str, row: str, over: Collection[str]) -> float | None:
+        """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
+
+        The work cancels out, so that it need not be known, if the two rows do the same work. Return None if they do
+        not, as in a table in FLOP/s with several algorithms, or if a number is missing.
+        """
+        if self.unit.counted == "flops" and self.algorithms:
+            return None
+        fast = self._speed(case, row)
+        slow = self._speed(case, self.fastest(case, over))
+        return fast / slow if fast and slow else None
+
+    def speedup_rounding(self, case: str, row: str, over: Collection[str]) -> float:
+        """Return the relative error of the published speedup, caused by the rounding of printed numbers.
+
+        This is the error of `speedup()`, or if that is None, of the printed speedup; 0 without any.
+        """
+        fast = self.printed(case, row)
+        slow = self.printed(case, self.fastest(case, over))
+        if fast and slow and self.speedup(case, row, over):
+            return (1 + fast.rounding) * (1 + slow.rounding) - 1
+        printed = self.printed_speedup(case, row)
+        return printed.rounding if printed else 0.0
+
 
 Doi = Annotated[str, Field(pattern=r"^(10\.[0-9.]{4,}/[^ ]+)?$", description="a DOI alone, such as 10.1145/1553374")]
 Address = Annotated[str, Field(pattern="^(https?://[^ ]+)?$", description="an address that begins with https://")]
@@ -566,8 +650,7 @@ class Paper:
     """A paper as its folder in workflow/papers describes it.
 
     In `authors`, the name of an organisation has braces around it, as in BibTeX, so that it is not split. `doi` and
-    `url` are empty if the paper has none. `published` has the printed times or rates, each in its table's unit;
-    `speedups` has the printed speedups.
+    `url` are empty if the paper has none.
     """
 
     name: SkipJsonSchema[str]
@@ -582,88 +665,15 @@ class Paper:
     doi: Doi = ""
     url: Address = ""
     claims: Annotated[dict[Name, Claim], Named] = field(default_factory=dict)
-    published: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
-    speedups: SkipJsonSchema[Mapping[Place, Printed]] = field(default_factory=dict)
 
     def at_tiny_sizes(self) -> "Paper":
         """Return the paper with the cases of the smoke preset in place of its own."""
         return replace(self, experiments={name: table.at_tiny_sizes() for name, table in self.experiments.items()})
 
-    def prints(self, experiment: str) -> bool:
-        """Return whether the paper prints any time or rate of the experiment."""
-        return any(table == experiment for table, _, _ in self.published)
-
-    def speaks_of(self, experiment: str) -> bool:
-        """Return whether the paper prints a number of the experiment, or makes a claim about it."""
-        tables = {table for table, _, _ in (*self.published, *self.speedups)}
-        return experiment in tables or any(claim.experiment == experiment for claim in self.claims.values())
-
-    def has_figure(self, experiment: Experiment) -> bool:
-        """Return whether a table has a figure: if the paper prints numbers of several of its columns."""
-        columns = set[str]()
-        for (table, column, _), printed in self.published.items():
-            if table == experiment.name and printed.is_number:
-                columns.add(column)
-        return len(columns) > 1
-
-    def printed(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the time or rate of `row` in the case's printed column, or words; None if the paper prints none."""
-        return self.published.get(self._place(experiment, case, row))
-
-    def printed_speedup(self, experiment: str, case: str, row: str) -> Printed | None:
-        """Return the speedup of `row` in the case's printed column; None if the paper prints none."""
-        return self.speedups.get(self._place(experiment, case, row))
-
-    def seconds(
-        self, experiment: str, case: str, row: str, flops: float | None = None, traffic_bytes: float | None = None
-    ) -> float | None:
-        """Return the printed number of a case and row, converted to seconds; None if there is none.
-
-        To convert a rate in FLOP/s or bytes/s, pass `flops`, or `traffic_bytes` at 4 bytes an array element. Without
-        them, return None for such a rate.
-        """
-        value = self._number(experiment, case, row)
-        if value is None:
-            return None
-        table = self.experiments[experiment]
-        amount = None
-        if table.unit.counted:
-            moved = (traffic_bytes or 0.0) * self._width(row)
-            amount = table.amount(table.case(case), flops, moved)
-        return table.unit.seconds(value, amount)
-
-    def speedup(self, experiment: str, case: str, row: str, over: Collection[str]) -> float | None:
-        """Return the speedup of `row` over the fastest of the rows `over`, from the printed numbers of the two rows.
-
-        The work cancels out, so that it need not be known, if the two rows do the same work. Return None if they do
-        not, as in a table in FLOP/s with several algorithms, or if a number is missing.
-        """
-        table = self.experiments[experiment]
-        if table.unit.counted == "flops" and table.algorithms:
-            return None
-        fast = self._speed(experiment, case, row)
-        slow = max((self._speed(experiment, case, name) for name in over), default=0.0)
-        return fast / slow if fast and slow else None
-
-    def speedup_rounding(self, experiment: str, case: str, row: str, over: Collection[str]) -> float:
-        """Return the relative error of the published speedup, caused by the rounding of printed numbers.
-
-        This is the error of `speedup()`, or if that is None, of the printed speedup; 0 without any.
-        """
-        fast = self.printed(experiment, case, row)
-        slow = self.fastest(experiment, case, over)
-        base = slow and self.printed(experiment, case, slow.name)
-        if fast and base and self.speedup(experiment, case, row, over):
-            return (1 + fast.rounding) * (1 + base.rounding) - 1
-        printed = self.printed_speedup(experiment, case, row)
-        return printed.rounding if printed else 0.0
-
-    def fastest(self, experiment: str, case: str, rows: Collection[str]) -> PublishedRow | None:
-        """Return the row of `rows` with the best printed number in the case; None if no row has a number."""
-        printed = [row for row in rows if self._speed(experiment, case, row)]
-        if not printed:
-            return None
-        return self.rows[max(printed, key=lambda row: self._speed(experiment, case, row))]
+    def speaks_of(self, table: Experiment) -> bool:
+        """Return whether the paper prints a number of the table, or makes a claim about it."""
+        is_claimed = any(claim.experiment == table.name for claim in self.claims.values())
+        return is_claimed or bool(table.published or table.speedups)
 
     @property
     def links(self) -> dict[str, str]:
@@ -684,29 +694,6 @@ class Paper:
     def device_rows(self) -> Names:
         """Return the names of the published rows that are not CPU rows."""
         return tuple(name for name, row in self.rows.items() if not row.is_cpu)
-
-    def _speed(self, experiment: str, case: str, row: str) -> float:
-        """Return the printed number as a speed, comparable only within its table; 0 if there is no number."""
-        value = self._number(experiment, case, row)
-        if value is None:
-            return 0.0
-        counted = self.experiments[experiment].unit.counted
-        if counted == "bytes":  # the same work on wider numbers moves more bytes
-            return value / self._width(row)
-        return value if counted else 1 / value
-
-    def _number(self, experiment: str, case: str, row: str) -> float | None:
-        """Return the printed number in the table's unit; None if the paper prints words or nothing."""
-        printed = self.printed(experiment, case, row)
-        return printed.value if printed and printed.is_number else None
-
-    def _width(self, row: str) -> float:
-        """Return the bytes of an array element in the row's precision, divided by those in fp32."""
-        return number_bytes(self.rows[row].precision) / number_bytes("fp32")
-
-    def _place(self, experiment: str, case: str, row: str) -> Place:
-        table = self.experiments[experiment]
-        return experiment, (table.original or table).columns.get(case, case), row
 
 
 # Papers by name.

@@ -18,7 +18,7 @@ import shutil
 import stat
 import string
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -122,15 +122,6 @@ def _make_own(*folders: Path) -> Path:
     return folders[-1]
 
 
-def read_kept(path: Path) -> dict[str, Any]:
-    """Return the JSON object that an earlier run kept in a file; an empty one if there is none that can be read."""
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(content, dict):
-            return content
-    return {}
-
-
 # --- writing
 
 
@@ -212,22 +203,20 @@ def bytes_free(folder: Path) -> int:
 
 
 def find_lacking(folder: Path) -> list[str]:
-    """Return what a folder lacks: permission to write, or of its file system symbolic links, hard links or locks."""
+    """Return what a folder lacks: permission to write, or of its file system symbolic links or locks."""
     lacking = []
     try:
         with tempfile.TemporaryDirectory(prefix=".respeed-", dir=existing_folder(folder)) as inside:
             file = Path(inside, "file")
-            trials: dict[str, Callable[[], object]] = {
-                "symbolic links": lambda: file.with_name("symbolic").symlink_to(file),
-                "hard links": lambda: file.with_name("hard").hardlink_to(file),
-                "locks": lambda: fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB),
-            }
+            try:
+                file.with_name("link").symlink_to(file)
+            except OSError:
+                lacking.append("symbolic links")
             with file.open("wb") as opened:
-                for kind, trial in trials.items():
-                    try:
-                        trial()
-                    except OSError:
-                        lacking.append(kind)
+                try:
+                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    lacking.append("locks")
     except OSError:
         return ["permission to write"]
     return lacking

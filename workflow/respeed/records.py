@@ -30,7 +30,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from respeed.errors import UserError, cannot_write, tell
+from respeed.errors import UserError, cannot_write, tell, unknown
 from respeed.inputs.reader import read_bounded, read_text
 from respeed.model import LARGEST, Architecture, case_key
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
@@ -574,6 +574,13 @@ def recorded_machines(smoke: bool) -> dict[str, int]:
         if number or read_description(name, smoke):
             numbers[name] = number
     return numbers
+
+
+def check_recorded(machine: str, smoke: bool, option: str = "--machine") -> str:
+    """Return the name of a machine; raise UserError, which names the `option`, if it has no records here."""
+    for line in unknown(f"{option}: no records of", machine, recorded_machines(smoke)):
+        raise UserError(line)
+    return machine
 
 
 def read_machines(smoke: bool, only: Iterable[str] = ()) -> Iterator[tuple[str, list[Record]]]:

@@ -298,10 +298,9 @@ def published_beside(paper: Paper, cell: CellKey, architecture: str, *work: Numb
 
     `work` is the cell's FLOP and bytes, at 4 bytes per array element: they turn a printed rate into seconds.
     """
-    row = paper.fastest(cell.experiment, cell.case, rows_beside(paper, cell, architecture))
-    if row is None:
-        return "", None
-    return row.name, paper.seconds(cell.experiment, cell.case, row.name, *work)
+    table = paper.experiments[cell.experiment]
+    row = table.fastest(cell.case, rows_beside(paper, cell, architecture))
+    return row, table.seconds(cell.case, row, *work)
 
 
 # The name of the machine in the paper's own rows, in tables that have the paper's rows and ours.

@@ -498,16 +498,17 @@ def _state(claim: Claim, paper: Paper) -> list[ClaimCase]:
 
 def _state_number(claim: Claim, paper: Paper, case: ClaimCase) -> ClaimCase:
     """Return the case with the published number; without a text if there is none."""
-    number = claim.experiment, case.case, claim.row, claim.over
-    published = published_speedup(paper, *number)
+    table = paper.experiments[claim.experiment]
+    number = case.case, claim.row, claim.over
+    published = published_speedup(paper, table, *number)
     if published is None:
         return case
     text = published.text
-    base = paper.fastest(claim.experiment, case.case, claim.over)
-    across = across_precisions(paper.rows[claim.row].precision, base.precision if base else "")
+    base = table.fastest(case.case, claim.over)
+    across = across_precisions(paper.rows[claim.row].precision, paper.rows[base].precision if base else "")
     if across:
         text += f" ({across})"
-    return replace(case, published=published.value, text=text, rounding=paper.speedup_rounding(*number))
+    return replace(case, published=published.value, text=text, rounding=table.speedup_rounding(*number))
 
 
 def _average(claim: Claim, parts: Cases) -> ClaimCase:

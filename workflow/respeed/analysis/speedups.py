@@ -37,7 +37,7 @@ from respeed.analysis.estimates import (
     what_is_missing,
 )
 from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Speedup, group_by
-from respeed.model import INFERRED, Names, Paper, Papers, Printed
+from respeed.model import INFERRED, Experiment, Names, Paper, Papers, Printed
 from respeed.text import format_speedup
 
 NO_BASE = "no CPU row in fp32 was measured to compare with"
@@ -245,7 +245,7 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
     )
 
 
-def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: Names = ()) -> Printed | None:
+def published_speedup(paper: Paper, table: Experiment, case: str, row: str, over: Names = ()) -> Printed | None:
     """Return the paper's own speedup of `row` over the fastest of the rows `over`, by default the paper's CPU rows.
 
     Its value is computed from the printed numbers. If this is not possible, it is the printed speedup, which is over
@@ -253,17 +253,17 @@ def published_speedup(paper: Paper, experiment: str, case: str, row: str, over: 
     None if there is no printed speedup, or if `over` lacks a CPU row.
     """
     over = over or paper.cpu_rows
-    printed = paper.printed_speedup(experiment, case, row)
-    value = paper.speedup(experiment, case, row, over)
+    printed = table.printed_speedup(case, row)
+    value = table.speedup(case, row, over)
     if value is None and printed and set(paper.cpu_rows) <= set(over):
         value = printed.value
     if value is None:
         return None
     text = format_speedup(value)
-    fastest = paper.fastest(experiment, case, paper.cpu_rows)
-    if printed and paper.fastest(experiment, case, over) == fastest:
+    fastest = table.fastest(case, paper.cpu_rows)
+    if printed and table.fastest(case, over) == fastest:
         text = f"{printed.text}x"
-    number = paper.printed(experiment, case, row)
+    number = table.printed(case, row)
     if number and number.text.startswith(INFERRED):
         text = INFERRED + text
     return Printed(value, text)
@@ -275,8 +275,9 @@ def _published_beside(cell: Cell, paper: Paper) -> Number:
     If the paper prints only speedups, the first one counts.
     """
     names = [cell.published_row] if cell.published_row else rows_beside(paper, cell, cell.architecture)
+    table = paper.experiments[cell.experiment]
     for name in names:
-        speedup = published_speedup(paper, cell.experiment, cell.case, name)
+        speedup = published_speedup(paper, table, cell.case, name)
         if speedup:
             return speedup.value
     return None

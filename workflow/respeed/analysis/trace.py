@@ -108,7 +108,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         if {*lines[-1:]} & record.places().keys():
             software = record.start.model_dump(include={"backend", "libraries", "versions"})
     measured = measured_value(*in_unit(cell, experiment.unit))
-    printed = paper.printed(cell.experiment, cell.case, cell.published_row)
+    printed = experiment.printed(cell.case, cell.published_row)
     return {
         "paper": f"{paper.title}: {reference(paper)}",
         "table": f"{experiment.title}, {experiment.column_words()[cell.case]}",

@@ -89,7 +89,7 @@ def make_why(cells: Cells, samples: Samples, papers: Papers) -> list[Factors]:
     rows: list[Factors] = []
     for paper in papers.values():
         for experiment in paper.experiments.values():
-            for case in experiment.case_names() if paper.prints(experiment.name) else ():
+            for case in experiment.case_names() if experiment.published else ():
                 in_case = measured.get((paper.name, experiment.name, case), [])
                 rows += _compare_case(_Problem(paper, experiment, case), in_case, samples)
     return rows
@@ -105,7 +105,7 @@ def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator
     cpu = _printed(problem, paper.cpu_rows)
     gpu = _printed(problem, paper.device_rows)
     if gpu and cpu:
-        printed = published_speedup(paper, problem.experiment.name, problem.case, gpu.name)
+        printed = published_speedup(paper, problem.experiment, problem.case, gpu.name)
         speedup = Estimate(cpu.seconds / gpu.seconds)
         yield compare(problem, "theirs", gpu, cpu, speedup, printed=printed.text if printed else "")
     base = gpu or cpu
@@ -122,12 +122,11 @@ def _compare_case(problem: _Problem, cells: Cells, samples: Samples) -> Iterator
 def _printed(problem: _Problem, names: Collection[str]) -> _Printed | None:
     """Return the fastest of the published rows `names` in a case; None if its seconds are not known."""
     paper, experiment, case, *work = problem
-    row = paper.fastest(experiment.name, case, names)
-    if row is None:
-        return None
-    seconds = paper.seconds(experiment.name, case, row.name, *work)
+    fastest = experiment.fastest(case, names)
+    seconds = experiment.seconds(case, fastest, *work)
     if seconds is None:
         return None
+    row = paper.rows[fastest]
     label = label_row(paper, row)
     peak = row.hardware.flops_per_second / 1e9 if row.hardware else None
     return _Printed(row.name, label, row.is_cpu, seconds, peak, row.precision)

@@ -228,7 +228,7 @@ def _printed_rows(paper: Paper, experiment: Experiment, cells: Sequence[Cell]) -
     for published in paper.rows.values():
         times = {}
         for case in experiment.case_names():
-            seconds = paper.seconds(experiment.name, case, published.name, *counts.get(case, ()))
+            seconds = experiment.seconds(case, published.name, *counts.get(case, ()))
             if seconds:
                 times[case] = Estimate(seconds)
         # A row that is compared with several cores, too, is not drawn as one core.

@@ -11,7 +11,7 @@ import csv
 import math
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -37,6 +37,7 @@ from respeed.model import (
     Printed,
     Program,
     PublishedRow,
+    number_bytes,
 )
 from respeed.paths import PAPERS
 from respeed.text import clip, name_unprintable
@@ -54,7 +55,7 @@ _WORDS = re.compile(r"(?![~.,+-]*[0-9]).{1,40}")
 
 
 def _read(name: str, path: Path) -> Paper:
-    paper = fit(Paper, read_yaml(path), path, name=name, published={}, speedups={})
+    paper = fit(Paper, read_yaml(path), path, name=name)
     experiments = dict(paper.experiments)
     mistakes = [*_twin_mistakes(paper)]
     wrong = set()
@@ -303,8 +304,8 @@ def _are_alike(row: PublishedRow, base: PublishedRow) -> bool:
 
 def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
     """Return the paper with the numbers and speedups of published.csv, and a line for each mistake there."""
-    values: dict[Place, Printed] = {}
-    speedups: dict[Place, Printed] = {}
+    values: dict[str, dict[Place, Printed]] = defaultdict(dict)
+    speedups: dict[str, dict[Place, Printed]] = defaultdict(dict)
     mistakes = list[str]()
     head, *lines = read_text(path).splitlines() or [""]
     if ",".join(_split_line(head)) != HEAD:
@@ -319,17 +320,20 @@ def _read_published(paper: Paper, path: Path) -> tuple[Paper, list[str]]:
         wrong = [*_line_mistakes(cells, paper)]
         if not wrong:
             experiment, case, row, value, unit, printed = cells
-            key = (experiment, case, row)
-            numbers = speedups if unit == SPEEDUP else values
-            if key in numbers:
-                wrong.append(f"{', '.join(key)} is there twice; leave one of them out")
+            numbers = (speedups if unit == SPEEDUP else values)[experiment]
+            if (case, row) in numbers:
+                wrong.append(f"{experiment}, {case}, {row} is there twice; leave one of them out")
+            width = number_bytes(paper.rows[row].precision) / number_bytes("fp32")
             if value:
                 text = printed.removesuffix(SPEEDUP).strip()
-                numbers[key] = Printed(_number(value), text)
+                numbers[case, row] = Printed(_number(value), text, width)
             else:
-                numbers[key] = Printed(math.nan, printed)
+                numbers[case, row] = Printed(math.nan, printed)
         mistakes += [f"{path}:{number}: {mistake}" for mistake in wrong]
-    return replace(paper, published=values, speedups=speedups), mistakes
+    experiments = {}
+    for name, table in paper.experiments.items():
+        experiments[name] = replace(table, published=values[name], speedups=speedups[name])
+    return replace(paper, experiments=experiments), mistakes
 
 
 def _split_line(line: str) -> list[str]:
@@ -368,30 +372,29 @@ def _number(text: str) -> float:
 
 def _printed_mistakes(paper: Paper) -> Iterator[str]:
     """Compare cases' columns, printed speedups and claims with the printed numbers, and yield the mistakes."""
-    places = [*paper.published, *paper.speedups]
     for table in paper.experiments.values():
-        printed = {column for name, column, _ in places if name == table.name}
+        printed = {column for column, _ in (*table.published, *table.speedups)}
         for case, column in table.columns.items():
             yield from unknown(f"no number is printed in the column of the case {case!r}:", column, printed)
-    for (name, column, row), number in paper.speedups.items():
-        speedup = paper.speedup(name, column, row, paper.cpu_rows)
-        if speedup is None:
-            continue
-        # The two may differ by the rounding of the speedup and of the numbers.
-        if abs(speedup - number.value) > number.rounding * number.value + 0.01 * speedup:
-            start = f"the speedup {number.text} of {name}, {column}, {row}"
-            yield f"{start} contradicts the printed numbers, which give {speedup:.3g}"
+        for (column, row), number in table.speedups.items():
+            speedup = table.speedup(column, row, paper.cpu_rows)
+            if speedup is None:
+                continue
+            # The two may differ by the rounding of the speedup and of the numbers.
+            if abs(speedup - number.value) > number.rounding * number.value + 0.01 * speedup:
+                start = f"the speedup {number.text} of {table.name}, {column}, {row}"
+                yield f"{start} contradicts the printed numbers, which give {speedup:.3g}"
     for claim in paper.claims.values():
         if claim.test not in {"each", "growth"}:
             continue
         row = claim.row
-        name = claim.experiment
+        table = paper.experiments[claim.experiment]
         speedups = []
-        for case in claim.cases or paper.experiments[name].case_names():
-            printed_speedup = paper.printed_speedup(name, case, row)
-            speedups.append(paper.speedup(name, case, row, claim.over) or printed_speedup)
+        for case in claim.cases or table.case_names():
+            printed_speedup = table.printed_speedup(case, row)
+            speedups.append(table.speedup(case, row, claim.over) or printed_speedup)
         if not any(speedups) or (claim.cases and not all(speedups)):
             cases = ", ".join(claim.cases)
-            where = f"{cases} of {name}" if cases else name
+            where = f"{cases} of {table.name}" if cases else table.name
             start = f"claims.{claim.name}: published.csv has no speedup of {row} over {' or '.join(claim.over)}"
             yield f"{start} in {where}, nor numbers for one"

@@ -88,7 +88,7 @@ def _caption(paper: Paper, experiment: Experiment) -> str:
     sentences = [f"{capitalized(unit)}."]
     if experiment.axis:
         sentences.append(f"Cases: {experiment.axis}.")
-    if paper.rows and not paper.prints(experiment.name):
+    if paper.rows and not experiment.published:
         sentences.append(f"{reference(paper)} prints no such table.")
     sentences.append("±: 95 % intervals (of speedups, 97 %); ours without one had too few clean rounds.")
     return " ".join(sentences)
@@ -96,7 +96,7 @@ def _caption(paper: Paper, experiment: Experiment) -> str:
 
 def _is_free(paper: Paper, experiment: Experiment) -> bool:
     """Return whether our times may be in any unit: the table is in seconds, and the paper prints no number of it."""
-    return experiment.unit == SECONDS and not paper.prints(experiment.name)
+    return experiment.unit == SECONDS and not experiment.published
 
 
 def _label_speedup(label: str, precisions: str) -> str:
@@ -113,12 +113,14 @@ def _published_lines(paper: Paper, experiment: Experiment) -> list[Line]:
         line = Line(group, label, {}, "theirs")
         numbers.append(line)
         for case in (experiment.original or experiment).case_names():
-            if printed := paper.printed(experiment.name, case, row.name):
+            if printed := experiment.printed(case, row.name):
                 line.values[case] = Value(group_thousands(printed.text))
-            published = published_speedup(paper, experiment.name, case, row.name)
+            published = published_speedup(paper, experiment, case, row.name)
             if published and not row.is_cpu:
-                base = paper.fastest(experiment.name, case, paper.cpu_rows)
-                over = _label_speedup(label, across_precisions(row.precision, base.precision if base else ""))
+                base = experiment.fastest(case, paper.cpu_rows)
+                over = _label_speedup(
+                    label, across_precisions(row.precision, paper.rows[base].precision if base else "")
+                )
                 speedup = speedups.setdefault(over, Line(group, over, {}, "theirs", is_ratio=True))
                 speedup.values[case] = Value(published.text)
     return [line for line in (*numbers, *speedups.values()) if line.values]
@@ -195,11 +197,10 @@ def _fastest_line(paper: Paper, experiment: Experiment, group: str, cells: Cells
     bases = set()
     # Of each case the fastest cell comes last, and stays.
     for cell in sorted(cells, key=attrgetter("seconds"), reverse=True):
-        base = paper.fastest(experiment.name, cell.case, paper.rows)
-        if base is None:
-            continue
-        seconds = paper.seconds(experiment.name, cell.case, base.name, cell.flops, cell.traffic_bytes)
+        fastest = experiment.fastest(cell.case, paper.rows)
+        seconds = experiment.seconds(cell.case, fastest, cell.flops, cell.traffic_bytes)
         if seconds:
+            base = paper.rows[fastest]
             speedup = cell.time.over(seconds)
             value = measured_value(speedup.value, speedup.low, speedup.high, unit="x")
             values[cell.case] = value if speedup.low else Value(value.text)
@@ -291,7 +292,7 @@ def _remarks(cells: Cells, speedups: Sequence[Speedup]) -> Iterator[str]:
     off = 0.0
     for row in speedups:
         cell = by_key[row.key]
-        base = by_key.get(row.key._replace(algorithm=row.base_algorithm, profile=row.base_profile))
+        base = by_key.get(row.base_key)
         if cell.seconds and base and base.seconds and row.speedup and not cell.is_cpu:
             ratio = base.seconds / cell.seconds
             off = max(off, abs(row.speedup / ratio - 1))

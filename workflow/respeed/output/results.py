@@ -98,4 +98,4 @@ class Results:
             return False
         cells = self.rows(Cell, machine=machine, paper=paper.name, experiment=experiment.name)
         measured = {cell.case for cell in cells if cell.seconds}
-        return paper.has_figure(experiment) and len(measured) > 1
+        return experiment.has_figure and len(measured) > 1

@@ -36,7 +36,7 @@ def _titles_elsewhere(results: Results) -> list[str]:
 
 def _tables(results: Results, paper: Paper) -> list[Experiment]:
     """Return the tables that the paper speaks of; if none of these was measured, those that were as well."""
-    discussed = {name for name in paper.experiments if paper.speaks_of(name)}
+    discussed = {name for name, table in paper.experiments.items() if paper.speaks_of(table)}
     cells = results.rows(Cell, paper=paper.name)
     measured = {cell.experiment for cell in cells if cell.seconds}
     if paper.rows and not discussed & measured:

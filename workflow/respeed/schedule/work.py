@@ -216,7 +216,7 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
         return USUAL
     profile = row.profile
     is_other = config.all_profiles and profile.precision != (experiment.precision or FULL_PRECISION)
-    is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment.name)
+    is_silent = config.experiments is None and bool(paper.rows) and not paper.speaks_of(experiment)
     if is_silent or is_other:
         return SILENT if is_silent else OTHER_PRECISION, profile.is_cpu, profile.name
     return FIRST if is_first else USUAL
