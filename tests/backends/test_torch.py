@@ -54,7 +54,8 @@ def test_an_unusable_device_has_torchs_own_reason(monkeypatch: pytest.MonkeyPatc
     with_devices(monkeypatch, 0, init=Mock(side_effect=RuntimeError("The driver is too old\nand more of it")))
     reason = f"no CUDA device that torch {torch.__version__} can use: RuntimeError: The driver is too old"
     for name in ("torch", "program"):
-        assert {*try_device(name, "cuda").values()} == {reason}
+        assert {*try_device(name, "cuda")["reasons"].values()} == {reason}
+        assert not try_device(name, "cuda")["lasting"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,8 @@ def test_a_small_product_must_be_right(product: Any, reason: str | None, monkeyp
     made = SimpleNamespace(array=lambda values: values.view(Device), host=np.asarray)
     monkeypatch.setattr(backend, "Backend", Mock(side_effect=[NotMeasurable("has no fp64"), *[made] * 4]))
     found = try_device("torch", "cuda")
-    assert found == {"fp64": "has no fp64", **dict.fromkeys(backend.PRECISIONS[1:], reason)}
+    assert found.pop("reasons") == {"fp64": "has no fp64", **dict.fromkeys(backend.PRECISIONS[1:], reason)}
+    assert found == {"lasting": not reason}
 
 
 def test_intel_and_apple_devices_tell_name_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,8 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     ask["nvmlInit"] = partial(open_driver, made.get("driver_error"), opened)
     patch.setitem(sys.modules, "pynvml", Made(**ask) if made["gpus"] else None)
 
-    def try_device(backend: str, device: str) -> Any:
+    def try_device(backend: str, device: str, *, anew: bool) -> Any:
+        assert anew
         return made["trials"][f"{backend} on {device}" if device == "cpu" else backend]
 
     def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Any:

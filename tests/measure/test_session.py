@@ -85,7 +85,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
     """With a device that a moment's trial finds nothing wrong with."""
     made = Pretended()
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
-    monkeypatch.setattr(rows, "probe_device", lambda *asked: {})
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
     monkeypatch.setattr(session, "measure_turn", made.measure_turn)
     return made
 

@@ -178,10 +178,10 @@ def test_the_last_line_counts_what_was_measured_and_names_what_failed(
 @pytest.mark.parametrize(
     ("profiles", "missing", "answer", "line"),
     [
-        ("openblas-1,gpu", None, {"fp32": "too old"}, "gpu: not measured: too old"),
+        ("openblas-1,gpu", None, {"reasons": {"fp32": "too old"}}, "gpu: not measured: too old"),
         ("openblas-1,gpu", "no CUDA device", {}, "gpu: not measured: no CUDA device"),
         ("gpu,gpu-bf16", None, {"reason": "stuck"}, "gpu, gpu-bf16: not measured: stuck"),
-        ("gpu,gpu-bf16", None, {"bf16": "too old"}, "gpu-bf16: not measured: too old"),
+        ("gpu,gpu-bf16", None, {"reasons": {"bf16": "too old"}}, "gpu-bf16: not measured: too old"),
         ("all", "no CUDA device", {}, "gpu, gpu-bf16, gpu-fp16, gpu-tf32: not measured: no CUDA device"),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_row_that_cannot_run_says_why(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setattr(rows, "missing_device", lambda device: missing if device != "cpu" else None)
-    monkeypatch.setattr(rows, "probe_device", lambda *asked: answer)
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: answer)
     run = resolve_run(RBM | {"profiles": profiles})
     assert say_limits(run, run.plan) == [line]
     say_farewell(run)
@@ -200,7 +200,7 @@ def test_a_row_that_cannot_run_says_why(
 def test_a_run_names_the_measured_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run says which card was measured so far if another one is chosen."""
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
-    monkeypatch.setattr(rows, "probe_device", lambda *asked: {})
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert "measured so far" not in announce(measured(1, profiles="gpu"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -211,7 +211,7 @@ def test_a_run_names_the_measured_card(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_minutes_too_few_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Minutes that are not enough are told with what has more."""
     monkeypatch.setattr(rows, "missing_device", lambda device: None)
-    monkeypatch.setattr(rows, "probe_device", lambda *asked: {})
+    monkeypatch.setattr(rows, "probe_device", lambda *asked, **how: {})
     run = resolve_run({"machine": "box", "papers": "raina2009"})
     short = replace(run.config, preset=replace(run.config.preset, minutes=1))
     spare = len([one for one in run.work.wanted if one.tier > work.USUAL])

@@ -1,9 +1,11 @@
 """Which rows a machine can run, how many threads each has there and on which CPUs, and whether it is the machine that
 its name says."""
 
+import json
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,38 +157,62 @@ def test_another_machine_is_refused_with_differences(monkeypatch: pytest.MonkeyP
 # A device is tried once.
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ({"stdout": '{"fp32": null, "bf16": "too old"}'}, None),
-        ({"stdout": '{"fp32": "too old", "bf16": null}'}, "too old"),
-        ({"returncode": -11}, "a process that used it for a moment ended: two"),
-        ({"returncode": 1, "stderr": ""}, "a process that used it for a moment ended: exit code 1"),
-        (None, "a small product on it was not done in 120 s"),
-    ],
-)
-def test_a_device_is_tried_once_a_command(
-    answer: dict[str, Any] | None, reason: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Counts the processes that try a device, which all answer the same; and starts anew, as another command would."""
+    answers: dict[str, Any] = {}
     commands: list[Any] = []
 
     def run(command: list[str], **options: Any) -> Any:
         commands.append(command)
-        if answer is None:
+        if answers.get("hangs"):
             raise subprocess.TimeoutExpired(command, options["timeout"])
-        return SimpleNamespace(**{"returncode": 0, "stderr": "one\ntwo\n"} | answer)
+        told = json.dumps(answers, default=str)
+        return SimpleNamespace(returncode=answers.get("code", 0), stdout=told, stderr="one\ntwo\n")
 
+    def unusable(device: str = "cuda", backend: str = "torch", **told: Any) -> tuple[str | None, int]:
+        answers.clear()
+        answers.update(told)
+        rows.probe_device.cache_clear()
+        (reason,) = {rows.unusable(of(device=device, backend=backend)) for _ in range(2)}
+        return reason, len(commands)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(rows, "driver_error", lambda: None)
+    monkeypatch.setattr(rows, "accelerator_driver", lambda: answers.get("driver"))
     monkeypatch.setattr(rows, "accelerator_names", lambda: ("A", "A"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(rows, "distributions", lambda: answers.get("packages", []))
+    yield unusable
     rows.probe_device.cache_clear()
-    gpu = of(device="cuda", backend="torch")
-    assert [rows.unusable(gpu), rows.unusable(gpu)] == [reason, reason]
-    assert [command[-2:] for command in commands] == [["torch", "cuda"]]
-    assert rows.unusable(of(device="cpu")) is None
+
+
+def test_a_failing_device_waits_for_a_change(tried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that cannot run is not tried again until driver torch or device change."""
+    no = {"reasons": {"fp32": "too old"}, "lasting": True}
+    torch, other = (SimpleNamespace(name=name, version="2.0") for name in ("torch", "other"))
+    assert tried(**no) == ("too old", 1)
+    assert tried(**no) == ("too old", 1)
+    assert tried("cuda:1", **no) == ("too old", 2)
+    assert tried(driver="580", reasons={"fp32": None}, lasting=True) == (None, 3)
+    assert tried(packages=[torch], **no) == ("too old", 4)
+    assert tried(packages=[torch, other], **no) == ("too old", 4)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert rows.unusable(gpu) == (reason and f"{reason}; the driver has A, A, CUDA_VISIBLE_DEVICES=")
-    rows.unusable(of(device="cuda:1", backend="torch"))
-    assert len(commands) == 2
-    rows.probe_device.cache_clear()
+    assert tried(**no) == ("too old; the driver has A, A, CUDA_VISIBLE_DEVICES=", 5)
+    assert tried("xpu", **no) == ("too old", 6)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert tried("cpu") == (None, 6)
+    assert tried(backend="program", **no) == ("too old", 7)
+    assert (rows.probe_device("torch", "cuda", anew=True), tried(**no)) == (no, ("too old", 8))
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"reasons": {"fp32": "busy"}, "lasting": False}, "busy"),
+        ({"code": -11}, "a process that used it for a moment ended: two"),
+        ({"hangs": True}, "a small product on it was not done in 120 s"),
+    ],
+)
+def test_a_passing_failure_is_asked_each_command(tried: Any, told: dict[str, Any], reason: str) -> None:
+    assert [tried(**told), tried(**told)] == [(reason, 1), (reason, 2)]

@@ -243,9 +243,9 @@ def _trials(profiles: Profiles) -> Iterator[Finding]:
     rows = [row for row in profiles.values() if not row.optional and row.backend not in ("numpy", "program")]
     pairs = sorted({(row.backend, row.device) for row in rows if not missing_device(row.device)})
     with ThreadPoolExecutor() as pool:  # each trial is a process, which takes seconds to import its library
-        answers = pool.map(lambda pair: probe_device(*pair), pairs)
+        answers = pool.map(lambda pair: probe_device(*pair, anew=True), pairs)
         for (backend, device), answer in zip(pairs, answers, strict=True):
-            reasons = [*answer.values()]  # of each precision, or of all
+            reasons = [*answer.get("reasons", answer).values()]  # of each precision, or of all
             advice = None if None in reasons else reasons[0]
             yield Finding(f"{backend} on {device}", "cannot be used" if advice else "a small product is right", advice)
 

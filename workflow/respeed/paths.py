@@ -122,6 +122,15 @@ def _make_own(*folders: Path) -> Path:
     return folders[-1]
 
 
+def read_kept(path: Path) -> dict[str, Any]:
+    """Return the JSON object that an earlier run kept in a file; an empty one if there is none that can be read."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
 # --- writing
 
 

@@ -305,13 +305,20 @@ def probe(backend: str, device: str) -> None:
     answers.write(json.dumps(try_device(backend, device)) + "\n")
 
 
-def try_device(backend: str, device: str) -> dict[str, str | None]:
+def try_device(backend: str, device: str) -> Facts:
     """Try a device in each precision, with a small matrix product and an addition.
 
-    Return, for each precision, why the backend cannot compute in it on the device, or None if it can.
+    Returns
+    -------
+    dict
+        `reasons`: for each precision, why the backend cannot compute in it on the device, or None if it can; and
+        `lasting`: whether the reasons hold until the driver, library or device changes. They do if no product failed
+        or was wrong, and some precision works.
     """
     module = _load(backend)
-    return {precision: _why_not(module, device, precision) for precision in module.PRECISIONS}
+    reasons = {precision: _why_not(module, device, precision) for precision in module.PRECISIONS}
+    failed = any(reason and reason.startswith(SMALL_PRODUCT) for reason in reasons.values())
+    return {"reasons": reasons, "lasting": not failed and None in reasons.values()}
 
 
 def _why_not(module: ModuleType, device: str, precision: str) -> str | None:

@@ -1,6 +1,8 @@
 """Find the rows that this machine can run, with their threads and CPUs, and why it cannot run the others."""
 
+import contextlib
 import functools
+import hashlib
 import importlib.util
 import json
 import os
@@ -8,20 +10,28 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import distributions
 from itertools import chain
 
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.machines import Profile, Profiles, other_library
 from respeed.machine import HOST, describe_machine, difference
 from respeed.machine.cpu import paid_cpus, parse_list, show_list
-from respeed.machine.devices import accelerator_names, driver_error, missing_device, name_card
-from respeed.machine.process import Facts
-from respeed.paths import records_folder
+from respeed.machine.devices import (
+    accelerator_driver,
+    accelerator_names,
+    driver_error,
+    missing_device,
+    name_card,
+)
+from respeed.machine.process import Facts, telling_environment
+from respeed.paths import private_folder, read_kept, records_folder, write_json
 from respeed.records import DESCRIPTION, is_imported, known_hardware, recorded_machines
 from respeed.text import counted, shorten
 
 # A process that begins to use a device takes seconds; one that waits for a device that is stuck would wait for ever.
 PROBE_SECONDS = 120.0
+_LIBRARIES = ("torch", "jax")
 # Instructions without which a CPU only emulates a precision, in more time than fp32 takes. (asimdhp: half precision.)
 INSTRUCTIONS = {
     "bf16": {"avx512_bf16", "amx_bf16", "bf16"},
@@ -110,12 +120,30 @@ def climb(row: Row) -> list[Row]:
 
 
 @functools.cache
-def probe_device(backend: str, device: str) -> dict[str, str | None]:
-    """Return the result of `backends.try_device`, which may take seconds, for the backend and the device.
+def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
+    """Return the result of `backends.try_device` for the backend and the device.
 
     The trial runs in a process of its own, because a process may not recover from a device error. If the trial's
-    process fails, the result has only a `reason`.
+    process fails, the result has only a `reason`. A trial takes seconds, so its result is kept in memory. A lasting
+    result is also kept in a file until the driver, a package or the devices change; with `anew`, that file is not read.
     """
+    # Versions of every library, as a backend may use another backend's library.
+    libraries = [library for library in distributions() if library.name.lower().startswith(_LIBRARIES)]
+    versions = sorted(f"{library.name} {library.version}" for library in libraries)
+    facts = [backend, device, accelerator_driver(), accelerator_names(), telling_environment(), sys.prefix, versions]
+    text = json.dumps(facts)
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = private_folder("devices") / f"{name}.json"
+    answer = {} if anew else read_kept(file)
+    if not answer:
+        answer = _ask_process(backend, device)
+        if answer.get("lasting"):
+            with contextlib.suppress(OSError, UserError):
+                write_json(file, answer)
+    return answer
+
+
+def _ask_process(backend: str, device: str) -> Facts:
     program = "import sys; from respeed.backends import probe; probe(*sys.argv[1:])"
     command = [sys.executable, "-P", "-c", program, backend, device]
     try:
@@ -125,16 +153,17 @@ def probe_device(backend: str, device: str) -> dict[str, str | None]:
     if trial.returncode:
         lines = [f"exit code {trial.returncode}", *trial.stderr.strip().splitlines()]
         return {"reason": f"a process that used it for a moment ended: {shorten(lines[-1])}"}
-    reasons: dict[str, str | None] = json.loads(trial.stdout)
-    return reasons
+    answer: Facts = json.loads(trial.stdout)
+    return answer
 
 
 def unusable(profile: Profile) -> str | None:
     """Return why a short trial could not use the profile's device; None if it could, or if the device is the CPU."""
     if profile.is_cpu:
         return None
-    reasons = probe_device(profile.backend, profile.device)
-    reason = reasons.get("reason", reasons.get(profile.precision))
+    answer = probe_device(profile.backend, profile.device)
+    reasons = answer.get("reasons", {})
+    reason: str | None = answer.get("reason", reasons.get(profile.precision))
     if reason and profile.device.startswith("cuda"):
         if error := driver_error():
             return f"{reason}; {error}"
