@@ -9,6 +9,7 @@ import pytest
 from respeed.analysis.columns import make_frame
 from respeed.analysis.tables import Factors
 from respeed.analysis.why import make_why
+from respeed.inputs.papers import load_papers
 from respeed.output.claims import lay_out_claims
 from respeed.output.finding import explain_largest, find, lay_out_answers
 from respeed.output.machines import lay_out_machines
@@ -203,3 +204,7 @@ def test_machines_have_a_column_a_machine() -> None:
     ]
     shown = shown_of(on=("box", "hut", "den"), machines=frame_of(rows, "machines"))
     assert texts_of(lay_out_machines(shown)) == {"576x1024": ["fastest", "0.500x", "0.900x ="]}
+    (line,) = lay_out_machines(shown).lines
+    assert line.group == "Densely connected RBM"
+    (line,) = lay_out_machines(replace(shown, papers=load_papers(["raina2009", "machine"]))).lines
+    assert line.group == "Densely connected RBM, Raina, Madhavan and Ng (ICML 2009)"
