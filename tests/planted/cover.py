@@ -105,7 +105,7 @@ class Cover:
         """Yield the lines by which a spot runs; of a condition, those that it decides about first.
 
         Of what runs when a file is imported, those are the lines of its class, then those that name it in its file, and
-        then elsewhere.
+        then elsewhere; so they are of what is compiled, whose lines nobody sees run.
         """
         node, way = spot.nodes[0], spot.way
         inner = [above for above, below in zip(way, (*way[1:], node), strict=True) if _is_in_body(above, below)]
@@ -118,10 +118,9 @@ class Cover:
             for outer in ranges:
                 last = outer.body[0].lineno - 1 if isinstance(getattr(outer, "body", None), list) else outer.end_lineno
                 lines = [(file, number) for number in range(outer.lineno, max(last, outer.lineno) + 1)]
-                if outer is inner[-1] or any(line in self.of_line for line in lines):
+                if any(line in self.of_line for line in lines):
                     yield lines
                     return
-            return
         outer = next(
             (above for above in (node, *reversed(way)) if isinstance(above, ast.FunctionDef | ast.ClassDef)), None
         )
