@@ -10,7 +10,7 @@ import pytest
 from respeed.analysis.claims import say_precision
 from respeed.inputs.papers import load_papers
 from respeed.model import Claim
-from tests.derived import ALL, GPU, PAPER, Records, claims_of, every_case, frames_of, noisy, seven
+from tests.derived import ALL, BF16, GPU, PAPER, Records, claims_of, every_case, frames_of, noisy, seven
 
 RATES = {"ceilings": {"flops_per_second": 1e13, "bytes_per_second": 1e10}}
 COLUMNS = ("576x1024", "1024x4096", "2304x16000", "4096x11008")
@@ -67,6 +67,9 @@ def like_the_paper(*factors: float) -> Records:
         (GPU_OVER_CPU | {"over": ("single-cpu",)}, rows(CPU, ([2.0] * 4, ONE), ([0.01] * 4, GPU)),
          {"verdict": "not fair here",
           "doubt": "base not fair: label of torch-all is 2.00x as fast as PyTorch, one core"}),
+        # A faster row in another precision is no rival of a base.
+        (GPU_OVER_CPU, rows(CPU, ([0.5] * 4, BF16), ([1 / printed for printed in PRINTED], GPU)),
+         {"verdict": "reproduced", "doubt": ""}),
         # A CPU that is slower than the paper's is not unfair.
         (GPU_OVER_CPU, rows(([50.0] * 4, BOTH), ([50 / printed for printed in PRINTED], GPU)),
          {"verdict": "reproduced", "doubt": ""}),

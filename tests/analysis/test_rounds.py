@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from respeed.analysis.cells import judge_cells
+from respeed.analysis.cells import doubt_of, judge_cells
 from respeed.analysis.columns import rows_of
 from respeed.analysis.neighbours import TOGETHER, Quiet
 from respeed.analysis.rounds import read_rounds, step_times
@@ -69,6 +69,15 @@ def test_a_round_has_slope_and_quiet_errors() -> None:
     # Two rounds of each case lie in the session's first minute, and tell nothing.
     apart = np.std([math.log(1.5)] * 5 + [0.0] * 5, ddof=1)
     assert list(slow["quiet_error"]) == pytest.approx([TOGETHER.b * apart / math.sqrt(10)] * 7)
+
+
+def test_quiet_errors_of_sessions_are_independent() -> None:
+    """Each session counts by its rounds; what a slope is off is the same in all of them."""
+    rounds = rows_of(rounds_of(*seven(0.1)), Round)
+    rounds = [replace(row, session=int(row.round > 4), slope_error=0.02) for row in rounds]
+    doubt = doubt_of([replace(row, quiet_error=0.07 if row.session else 0.14) for row in rounds])
+    assert doubt.slope == pytest.approx(0.02)
+    assert doubt.quiet == pytest.approx(math.hypot(0.14 * 4 / 7, 0.07 * 3 / 7))
 
 
 def test_similar_rows_share_a_quiet_probe() -> None:

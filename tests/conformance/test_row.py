@@ -24,6 +24,13 @@ def drawn(place: Place, seed: int) -> np.ndarray:
     return np.stack([np.array(made.host(made.uniform(out)), np.float64) for _ in range(20)])
 
 
+def test_every_backend_computes_on_a_cpu() -> None:
+    """Without places, each test here would be skipped."""
+    found = {(place.backend, place.precision) for (place,) in (one.values for one in places(on="cpu"))}
+    wanted = {"jax": ("fp64", "fp32"), "numpy": ("fp64", "fp32"), "torch": ("fp64", "fp32", "bf16", "fp16")}
+    assert found >= {(backend, one) for backend, precisions in wanted.items() for one in precisions}
+
+
 @pytest.mark.parametrize("place", places())
 def test_a_row_describes_itself_completely(place: Place) -> None:
     made, is_jax, values = make(*place), place.backend == "jax", np.ones((256, 256))

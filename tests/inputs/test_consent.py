@@ -125,6 +125,11 @@ UNSEEN: dict[str, Callable[[Path], object]] = {
         (paper.parent / "hop").symlink_to(paper / "paper.yaml"),
         (paper / "back").symlink_to("../hop"),
     ],
+    "a link that leads out by one that stays": lambda paper: [
+        (paper.parent / "hop").touch(),
+        (paper / "here").symlink_to("."),
+        (paper / "away").symlink_to("here/../hop"),
+    ],
     "an endless file": lambda paper: (paper / "x").symlink_to("/proc/self/pagemap"),
     "a pipe": lambda paper: os.mkfifo(paper / "x"),
     "a huge file": lambda paper: ((paper / "x").touch(), os.truncate(paper / "x", 2**32)),

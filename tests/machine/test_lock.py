@@ -41,11 +41,11 @@ def held(*how: str) -> Iterator[subprocess.Popen[str]]:
             other.communicate("")
 
 
-def test_an_impatient_measurement_names_who_measures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [b"of one that was here before, and is gone, with more to say" * 9, b"\xff"])
+def test_an_impatient_measurement_names_who_measures(before: bytes, tmp_path: Path) -> None:
     """A measurement that does not wait says who measures since when."""
     (tmp_path / "respeed").mkdir()
-    lock_path().write_text("of one that was here before, and is gone, with more to say" * 9)
-    lock_path().write_bytes(b"\xff")
+    lock_path().write_bytes(before)
     with held() as other:
         with (
             pytest.raises(UserError, match=rf"still runs .*: pid {other.pid}, since 20.*--wait 1h"),

@@ -22,6 +22,7 @@ from respeed.analysis.neighbours import Quiet, find_quiet
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import timing
 from respeed.measure.timing import (
+    Marks,
     Meter,
     Probe,
     Snapshot,
@@ -227,6 +228,23 @@ def test_probes_inside_a_step_are_not_timed(clock: Clock) -> None:
     # Between two probes their mean counts, and each part by its time: 0.2 s are quiet, and 0.1 s half slow.
     slow = replace(block, probe_seconds=(0.004, 0.004), inside=((0.2, 0.004), (0.05, 0.008)))
     assert Quiet(0.004).slowness(slow) == pytest.approx(math.log(2) / 2 * 0.1 / 0.3)
+
+
+def test_a_probes_own_products_are_no_marks(clock: Clock) -> None:
+    """A backend marks every product, and a probe may take longer than the time between two."""
+    marks, begun = list[Marks](), list[float]()
+
+    def product() -> None:
+        begun.append(clock.now)
+        marks[0].at_mark()
+        clock.now += 0.05
+
+    marks.append(Marks(Probe(product, nothing, 2)))
+    clock.now += 0.05
+    marks[0].at_mark()
+    # Three products, the first of which is not timed.
+    assert (begun, marks[0].inside) == (pytest.approx([0.05, 0.1, 0.15]), [pytest.approx((0.05, 0.05))])
+    assert marks[0].taken == pytest.approx(0.15)
 
 
 def test_a_probe_outlasts_the_clocks_resolution(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,9 +20,10 @@ from respeed.inputs.papers import load_paper
 from respeed.machine.devices import EnergyCounter
 from respeed.measure import case as measuring
 from respeed.measure import timing
-from respeed.measure.order import Job, Order
+from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import NO_METER, Meter
 from respeed.model import Case
+from respeed.records import Result
 from respeed.workloads import make_workload
 from respeed.workloads.arrays import largest_error, moved
 from respeed.workloads.rbm import Rbm
@@ -73,6 +75,13 @@ def test_a_wrong_step_shows_no_time(number: int, after: int, when: str, monkeypa
     assert measured(one, number=number)["status"] == "measured"
     monkeypatch.setattr(Rbm, "numpy", corrupted(after))
     assert is_without_times(measured(one, number=number), "wrong", f"{when}wrong result: ")
+
+
+def test_a_case_without_times_makes_a_whole_result() -> None:
+    job = replace(ORDER.cases[0], number=3)
+    result = Result.model_validate_json(json.dumps(untimed(job, "failed", "killed")))
+    assert (result.key, result.number, result.source) == (job.case.key, 3, job.source)
+    assert (result.status, result.reason, result.blocks, result.errors) == ("failed", "killed", (), {})
 
 
 def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ from tests.planted.mistakes import PACKAGE, Spot, definitions, parse
 LIMIT_SECONDS = 60.0
 # So many times as long as now a test may have taken when it was watched.
 SLOW_THEN = 4
+# What runs when a file is imported sets a limit, or a bound of a field: these have all of them.
+OF_LIMITS = ("tests/model/test_limits.py", "tests/inputs/test_right_files.py::test_every_schema")
 # Of these tests/golden shows what a report says, which a process of its own makes.
 IN_A_REPORT = {"analysis", "output", "report"}
 # Only a GPU runs these: tests/pretended_gpu has its own mistakes.
@@ -89,7 +91,9 @@ class Cover:
         beside = [test for test in self.tests if self._is_home(test, file)]
         if file.partition("/")[0] in IN_A_REPORT:
             beside[:0] = [test for test in self.tests if test.folder == "golden"]
-        order = [*sorted(running.values(), key=lambda test: (ranks[test.name], test.cost)), *beside]
+        is_in_body = any(isinstance(above, ast.FunctionDef) for above in spot.way)
+        limits = [] if is_in_body else [test for test in self.tests if test.name.startswith(OF_LIMITS)]
+        order = [*limits, *sorted(running.values(), key=lambda test: (ranks[test.name], test.cost)), *beside]
         chosen, seconds = list[str](), 0.0
         for test in {test.name: test for test in order}.values():
             if not chosen or seconds + test.seconds <= SLOW_THEN * LIMIT_SECONDS:
@@ -98,23 +102,25 @@ class Cover:
         return chosen
 
     def _lines_of(self, file: str, spot: Spot) -> Iterator[list[tuple[str, int]]]:
-        """Yield the lines by which a spot runs.
+        """Yield the lines by which a spot runs; of a condition, those that it decides about first.
 
         Of what runs when a file is imported, those are the lines of its class, then those that name it in its file, and
-        then elsewhere.
+        then elsewhere; so they are of what is compiled, whose lines nobody sees run.
         """
         node, way = spot.nodes[0], spot.way
         inner = [above for above, below in zip(way, (*way[1:], node), strict=True) if _is_in_body(above, below)]
         if inner:
+            for above, below in itertools.pairwise((*way, node)):
+                if isinstance(above, ast.If) and below is above.test:
+                    yield [(file, number) for statement in above.body for number in _numbers(statement)]
             held = next((above for above in (node, *reversed(way)) if isinstance(above, ast.stmt | ast.expr)), node)
             ranges = [held, *(above for above in reversed(way) if isinstance(above, ast.stmt))]
             for outer in ranges:
                 last = outer.body[0].lineno - 1 if isinstance(getattr(outer, "body", None), list) else outer.end_lineno
                 lines = [(file, number) for number in range(outer.lineno, max(last, outer.lineno) + 1)]
-                if outer is inner[-1] or any(line in self.of_line for line in lines):
+                if any(line in self.of_line for line in lines):
                     yield lines
                     return
-            return
         outer = next(
             (above for above in (node, *reversed(way)) if isinstance(above, ast.FunctionDef | ast.ClassDef)), None
         )
@@ -141,6 +147,10 @@ class Cover:
             for file, numbers in test.lines.items():
                 counts[file][test.folder] += len(numbers)
         return {file: count.most_common(1)[0][0] for file, count in counts.items()}
+
+
+def _numbers(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or 0) + 1)
 
 
 def _is_in_body(above: ast.AST, below: ast.AST) -> bool:

@@ -62,6 +62,13 @@ def bomb(good: bytes) -> bytes:
     return zip_of((FIRST, b"\n".join([lines[0], *[b"{" + b" " * 1000 + b"}"] * 4000, b""])))
 
 
+def too_large(good: bytes) -> bytes:
+    """Right lines alone, of which the last would be cut off."""
+    first, second, *_ = members_of(good)[FIRST].splitlines()
+    padded = second.replace(b"{", b"{" + b" " * 2 * 10**5, 1)
+    return zip_of((FIRST, b"\n".join([first, *[padded] * 25, b""])), method=zipfile.ZIP_STORED)
+
+
 def edited(old: str, new: str) -> Trick:
     """The first record with something else in it."""
     return lambda good: zip_of(
@@ -79,6 +86,7 @@ TRICKS: dict[str, Trick] = {
     "a link": linked,
     "a bomb that lies": lying_bomb,
     "a bomb that is true": bomb,
+    "a record that is too large": too_large,
     "what is still to come": edited("2026-01-01T00:00", "2999-01-01T00:00"),
     "a host that is not known": edited('"system": "Linux"', '"system": "Linux", "host": "0123456789abcdef"'),
     "values that fill the memory": edited('"parameters": {', '"parameters": {"x": [' + "[]," * 10**6 + "[]],"),
