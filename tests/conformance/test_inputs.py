@@ -119,4 +119,7 @@ def test_the_known_inputs_are_of_every_case() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_case_has_the_known_inputs_and_checks(case: Case) -> None:
-    assert_near(case, "\n".join(facts_of(case)), read_known()[name_of(case)])
+    known = read_known()
+    if name_of(case) not in known:
+        pytest.skip("nothing is known of it yet: ./run python -m tests.known tests/conformance writes it down")
+    assert_near(case, "\n".join(facts_of(case)), known[name_of(case)])

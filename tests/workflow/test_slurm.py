@@ -51,8 +51,8 @@ def test_each_machine_is_measured_on_its_node(project: Project, slurm: dict[str,
     bins = f"{Path(sys.executable).parent}{os.pathsep}{slurm['PATH']}"
     environment = {**slurm, "PATH": bins, "PYTHONPATH": os.pathsep.join(path)}
     told = project.snakemake(*ASK, "--", "all", **environment).stdout
-    assert "respeed: gpu-node, preset smoke" in told
-    assert told.count("its job finds out what is left") == 2
+    assert "respeed: gpu-node, old-node, preset smoke" in told
+    assert told.count("each job finds out what is left") == 1
     # What each was told to measure, as far as its node can; nothing of the head.
     assert {"/".join(Path(path).parts[3:-1]) for path in project.records()} == {
         "old-node/openblas-all",

@@ -161,9 +161,9 @@ def _say_hidden(run: Run) -> list[str]:
     if sessions := split_sessions(read_records(run.smoke, run.machine, aside=True)):
         names = ", ".join(map(name_session, sessions))
         lines.append(f"set aside, and not counted: {names} (./run respeed sessions)")
-    shown = machines_shown(run.smoke, run.machine, run.show)
+    displayed = machines_shown(run.smoke, run.machine, run.show)
     recorded = recorded_machines(run.smoke)
-    hidden = [name for name in sorted(recorded) if recorded[name] and name not in shown]
+    hidden = [name for name in sorted(recorded) if recorded[name] and name not in displayed]
     if hidden:
         number = counted(len(hidden), "other machine")
         lines.append(f"{number} not shown ({_some(hidden)}): --config show=all")

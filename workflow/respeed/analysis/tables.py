@@ -2,7 +2,7 @@
 
 The text below a field says what the column has, its unit, and when it is empty. docs/tables.md is made of these texts:
 
-    WRITE_KNOWN=1 ./run pytest tests/docs/test_tables.py
+    ./run python -m tests.known tests/docs
 """
 
 from collections import defaultdict

@@ -8,7 +8,6 @@ from respeed.output.layout import Facts, front, section
 from respeed.output.machines import lay_out_machine, lay_out_protocol
 from respeed.output.results import Results
 from respeed.paths import results_folder
-from respeed.text import join_words
 
 
 def make_context(results: Results) -> Facts:
@@ -20,18 +19,8 @@ def make_context(results: Results) -> Facts:
         "date": max(started, default="")[:10],
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
-        "elsewhere": join_words(_titles_elsewhere(results)),
         "facts": [lay_out_machine(results, name) for name in results.machines],
     }
-
-
-def _titles_elsewhere(results: Results) -> list[str]:
-    """Return the titles of the tables that no paper speaks of."""
-    titles = []
-    for paper in results.papers.values():
-        shown = _tables(results, paper)
-        titles += [table.title for table in paper.experiments.values() if table not in shown]
-    return titles
 
 
 def _tables(results: Results, paper: Paper) -> list[Experiment]:
