@@ -225,7 +225,7 @@ def test_energy_needs_everything_to_be_metered() -> None:
         ("gpu", {}, True), ("gpu", {"helpers": (1, 2)}, False), ("torch-all", {"helpers": (1, 2)}, True),
         ("program-1", {"runner": whole}, True), ("program-1", {"runner": part}, False),
     ):  # fmt: skip
-        program = Mock(arrays=SimpleNamespace(**arrays), parts=(1, 2))
+        program = Mock(arrays=SimpleNamespace(**{"runner": None, "helpers": ()} | arrays), parts=(1, 2))
         timer = measuring._timer(replace(ORDER, profile=load_profile(profile)), program, one, arrays.get("runner"))
         assert (timer.meter == one.meter, timer.parts, timer.is_shared) == (is_metered, (1, 2), False)
         assert timer.helpers == arrays.get("helpers", ())

@@ -312,6 +312,17 @@ class Case:
         """Return the key of the case."""
         return case_key(self.workload, self.parameters)
 
+    @property
+    def program(self) -> Mapping[str, Any]:
+        """Return the outside program that the case runs (see `outside_program`)."""
+        return outside_program(self.parameters)
+
+
+def outside_program(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the keys of `Program` that the parameters of a case have, and the name of its `paper`; empty if none."""
+    program: Mapping[str, Any] = parameters.get("program", {})
+    return program
+
 
 def case_key(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return the key of a case. Tables that ask for the same key share its measurements."""
@@ -387,7 +398,7 @@ def command_of(case: Case, architecture: str) -> list[str]:
 
     The list of words is empty if the case has no program, or if the program has no command for that architecture.
     """
-    command = case.parameters.get("program", {}).get("command", [])
+    command = case.program.get("command", [])
     if isinstance(command, Mapping):
         command = command.get(architecture, [])
     return [filled(word, case.parameters) for word in command]
@@ -529,7 +540,7 @@ class Experiment:
         algorithm = self.algorithms.get(case.workload)
         if architecture not in self.architectures or (algorithm and architecture not in algorithm.architectures):
             return False
-        return "program" not in case.parameters or bool(command_of(case, architecture))
+        return not case.program or bool(command_of(case, architecture))
 
     def ran_in(self, workload: str, row: str) -> bool:
         """Return whether the published `row` ran the workload: false only for an algorithm not published for `row`."""

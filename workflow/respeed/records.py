@@ -32,7 +32,7 @@ from pydantic_core import PydanticCustomError
 
 from respeed.errors import UserError, cannot_write, tell, unknown
 from respeed.inputs.reader import read_bounded, read_text
-from respeed.model import LARGEST, Architecture, case_key
+from respeed.model import LARGEST, Architecture, case_key, outside_program
 from respeed.paths import NAME, imported_folder, records_folder, results_folder, write_text
 from respeed.protocol import LEAST_SECONDS, Block, Count, Reading, Seconds, Warmup, Whole
 from respeed.text import clip, counted, printable, squeeze
@@ -236,6 +236,11 @@ class Result(Facts):
     def key(self) -> str:
         """Return the key of the case."""
         return case_key(self.workload, self.parameters)
+
+    @property
+    def program(self) -> Mapping[str, Any]:
+        """Return the outside program that the case runs (see `outside_program`)."""
+        return outside_program(self.parameters)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -102,7 +102,7 @@ def quiet_on_device(rounds: Iterable[Sequence[Block]]) -> Quiet:
 def slope_of(record: Record, result: Result) -> Slope:
     """Return how the steps of a result feel what slows the row's probe."""
     start = record.start
-    is_ours = start.profile.backend != "jax" and "program" not in result.parameters
+    is_ours = start.profile.backend != "jax" and not result.program
     if not start.profile.is_cpu or start.smoke or start.threads > FEW_THREADS or not is_ours:
         return UNRELATED
     return TOGETHER if start.threads == 1 or result.together else BY_ITEMS

@@ -281,7 +281,7 @@ def _counts(record: Record, result: Result, latest: _Way) -> bool:
     that was wrong or failed may have been mended.
     """
     way = _way_of(record, result).completed(latest)
-    if result.status == "measured" and "program" not in result.parameters:
+    if result.status == "measured" and not result.program:
         way = way._replace(source=latest.source)
     return way == latest
 

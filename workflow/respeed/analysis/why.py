@@ -44,7 +44,8 @@ COMPARISONS = {
     "cpu over their gpu": ("CPU here", "the paper's GPU"),
     "gpu over their gpu": ("GPU here", "the paper's GPU"),
 }
-
+# Those over the paper's GPU.
+OVER_THEIR_GPU = ("cpu over their gpu", "gpu over their gpu")
 
 # Cells that have a time.
 Cells = Sequence[Cell]

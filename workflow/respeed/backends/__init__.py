@@ -166,7 +166,8 @@ class Program:
         return self._items - 1 if has_graphs else 0
 
     def _make_arrays(self) -> Arrays:
-        arrays = Arrays()
+        # A workload that runs an outside program, or other processes, puts these in their place.
+        arrays = Arrays(runner=None, helpers=())
         for name, values in self.inputs.items():
             exact = name in self.workload.learned or isinstance(values, Draws)
             setattr(arrays, name, self.backend.array(values, exact=exact))

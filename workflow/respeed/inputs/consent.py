@@ -28,7 +28,7 @@ A_FILE = 2**18
 
 def why_denied(case: Case) -> str | None:
     """Return why the case's program may not run; None if config.yaml allows it as it is now, or without a program."""
-    paper = case.parameters.get("program", {}).get("paper")
+    paper = case.program.get("paper")
     try:
         if paper is None or find_consent(paper) in _allowed():
             return None

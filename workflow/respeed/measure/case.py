@@ -203,7 +203,7 @@ def measure_case(order: Order, job: Job, bench: Bench) -> Facts:
             "memory_bytes": width * workload.memory_bytes(),
             "parts": dict(workload.parts()),
             "together": workload.together,
-            "tolerance": job.case.parameters.get("program", {}).get("tolerance", TOLERANCE[precision]),
+            "tolerance": job.case.program.get("tolerance", TOLERANCE[precision]),
         }
         _check_memory(workload.memory_bytes(), width, bench.backend)
         _measure(order, job, workload, bench, facts)
@@ -251,7 +251,7 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
-    runner = getattr(program.arrays, "runner", None)
+    runner = program.arrays.runner
     timer = _timer(order, program, bench, runner)
     if not runner:
         _check_and_time(order, job, program, timer, facts)
@@ -356,7 +356,7 @@ def _texts(case: Case) -> Facts:
 
 def _timer(order: Order, program: Program, bench: Bench, runner: Runner | None) -> Timer:
     backend = bench.backend
-    helpers = getattr(program.arrays, "helpers", ())
+    helpers = program.arrays.helpers
     timer = Timer(
         parts=program.parts,
         sync=backend.sync,

@@ -179,7 +179,7 @@ class _Process:
         """Return how many minutes the case that now begins may take."""
         job = self.remaining[0]
         # Others' programs may take long on a device as well; each run of theirs has a limit of its own.
-        is_quick = not self.order.profile.is_cpu and "program" not in job.case.parameters
+        is_quick = not self.order.profile.is_cpu and not job.case.program
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * job.guess / 60)
 
     def _set_limit(self, worker: subprocess.Popen[str], minutes: float) -> None:

@@ -54,22 +54,25 @@ def find(results: Results, paper: Paper, machine: str) -> str:
     cells = results.rows(Cell, machine=machine, paper=paper.name, experiment=first.experiment)
     compared = [cell for cell in cells if cell.seconds and cell.label in labels]
     packages = sorted({cell.package for cell in compared})
-    name = _name_device(compared)
+    name, verb = _name_device(compared)
     side = f"{name} of {results.aliases[machine]} with {join_words(packages)}"
     if first.base in OURS:
         return f"{title}: {first.row} is {times} {side}"
-    verb = "are" if name.endswith("cores") else "is"
     return f"{title}: {side} {verb} {times} {first.base}"
 
 
-def _name_device(cells: Sequence[Cell]) -> str:
-    """Return what the cells of a machine ran on: the GPU, the CPU, or if all ran on as many, one core or 2 cores."""
+def _name_device(cells: Sequence[Cell]) -> tuple[str, str]:
+    """Return what the cells of a machine ran on, and its verb.
+
+    It is the GPU, the CPU, or if all ran on as many, one core or 2 cores.
+    """
     if any(not cell.is_cpu for cell in cells):
-        return "the GPU"
+        return "the GPU", "is"
     threads = {cell.threads for cell in cells}
     if len(threads) != 1 or None in threads:
-        return "the CPU"
-    return "one core" if threads == {1} else f"{threads.pop()} cores"
+        return "the CPU", "is"
+    (number,) = threads
+    return ("one core", "is") if number == 1 else (f"{number} cores", "are")
 
 
 def _span(rows: Rows) -> str:

@@ -15,6 +15,7 @@ from respeed.analysis.expected import SLOW
 from respeed.analysis.pairs import times_least
 from respeed.analysis.speedups import published_speedup
 from respeed.analysis.tables import Cell, CellRow, Factors, Speedup, group_by
+from respeed.analysis.why import OVER_THEIR_GPU
 from respeed.model import SECONDS, Experiment, Paper
 from respeed.output.results import Results
 from respeed.output.table import Line, Table, capitalized
@@ -226,7 +227,7 @@ def _unmeasured(cells: Cells, lines: Sequence[Line], on: str) -> Iterator[str]:
 def _days(results: Results, paper: Paper, experiment: Experiment) -> Iterator[str]:
     """Yield how long a day's work of the paper's GPU takes on every machine, for a table's total."""
     for row in results.rows(Factors, paper=paper.name, experiment=experiment.name, case=experiment.total_case):
-        if row.comparison.endswith("over their gpu"):
+        if row.comparison in OVER_THEIR_GPU:
             duration = in_words(DAY / row.speedup)
             yield f"What the paper's GPU does in a day takes {duration} here ({row.row}{results.on(row.machine)})."
 

@@ -125,7 +125,7 @@ class Plan:
             return False
         has_source = result.source == wanted.source
         if result.status == "measured":
-            return has_source or "program" not in result.parameters
+            return has_source or not result.program
         return has_source and is_same
 
     @cached_property

@@ -243,7 +243,7 @@ def source_of(case: Case, architecture: str) -> str:
     command = command_of(case, architecture)
     programs = {}
     if command:
-        programs = checksums(command, PAPERS / case.parameters["program"]["paper"])
+        programs = checksums(command, PAPERS / case.program["paper"])
     sources = json.dumps([_digest_of(case.workload), programs], sort_keys=True)
     return hashlib.sha256(sources.encode()).hexdigest()[:16]
 

@@ -60,7 +60,7 @@ class Given:
     Parameters
     ----------
     program : dict
-        The table's entry (``ProgramEntry`` of inputs/papers.py), with the paper; `on_row` adds the device.
+        The keys of `model.Program` that the table has, with the paper; `on_row` adds the device.
     batch : int
         Number of examples in a run.
     flops : float
