@@ -50,7 +50,8 @@ def assert_known(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     known = path.read_text(encoding="utf-8").splitlines()
-    assert text.splitlines() == known, "\n".join(difflib.unified_diff(known, text.splitlines(), str(path), "now"))
+    diff = difflib.unified_diff(known, text.splitlines(), str(path), "now", lineterm="")
+    assert text.splitlines() == known, "\n".join([*diff, "./run python -m tests.known writes it anew"])
 
 
 def assert_all_known(folder: Path, texts: Mapping[str, str]) -> None:

@@ -75,7 +75,7 @@ MORE = "about 90 more rounds for an interval of ±10 %"
         ("each", cases(10, published=10, column="z") + DISTURBED, REPRODUCED, "a difference of 6 % would show"),
         ("each", cases(20, published=10, column="z") + DISTURBED, NOT_SETTLED, "z: no clean block"),
         ("each", cases(20, 5, published=10, column="x"), NOT_SETTLED,
-         "x: larger if one was run, smaller if another, and it is not known which"),
+         "larger if one was run, smaller if another, and it is not known which"),
         ("growth", cases(1, 2, published=[1, 2], column=["x", "z"]) + DISTURBED, NOT_SETTLED, "z: no clean block"),
         # From case to case.
         ("growth", cases(1, 2, 1.5, 4), ANOTHER_SHAPE, "it falls from b to c"),

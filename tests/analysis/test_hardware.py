@@ -45,7 +45,7 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
     ("fact", "told", "text"),
     [
         ("steps without graphs", [{"graphs": "no: RuntimeError: a copy waited"}] * 2,
-         f"{LABEL}, rbm 192 x 576 x 1024: no: RuntimeError: a copy waited"),
+         f"{LABEL}, rbm: no: RuntimeError: a copy waited"),
         ("power limit", [{"accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
          "Tesla T4: 60 W; Tesla T4: 70 W"),
         ("clocks limited by", [limited(0x04), limited(0x44), limited(0x00)], f"{LABEL}: power cap; {LABEL}: too hot"),

@@ -142,8 +142,10 @@ def test_unusable_kernels_leave_torchs_operations_and_a_reason(
         said = f"torch: {type(error).__name__}: {str(error).splitlines()[0]}"
         assert [made._compile() for _ in range(2)] == [said] * 2
         compiles.assert_called_once_with(made.device)
-        os.utime(next(tmp_path.glob("failed-*.txt")), (0, 0))  # of long ago
+        monkeypatch.setenv("CC", "another compiler")
         assert (made._compile(), compiles.call_count) == (said, 2)
+        (tmp_path / "failed.json").write_text("{")
+        assert (made._compile(), compiles.call_count) == (said, 3)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Another GPU")
         compiles.side_effect = None
         assert (made._compile(), os.environ["TRITON_CACHE_DIR"]) == ("triton", str(tmp_path))

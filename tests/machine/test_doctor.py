@@ -29,6 +29,7 @@ from respeed.errors import NotMeasurable
 from respeed.inputs import machines
 from respeed.machine import cpu, devices, process
 from respeed.measure import timing
+from respeed.paths import COMPLAINTS
 from respeed.schedule import rows
 from tests.known import assert_known
 from tests.made import description
@@ -128,8 +129,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     ask["nvmlInit"] = partial(open_driver, made.get("driver_error"), opened)
     patch.setitem(sys.modules, "pynvml", Made(**ask) if made["gpus"] else None)
 
-    def try_device(backend: str, device: str, *, anew: bool) -> Any:
-        assert anew
+    def try_device(backend: str, device: str) -> Any:
         return made["trials"][f"{backend} on {device}" if device == "cpu" else backend]
 
     def make_backend(name: str, *, device: str, precision: str, threads: int, seed: int) -> Any:
@@ -146,6 +146,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
     probe = Made(seconds=iter([0.01] * (200 - made["slow"]) + [0.0126] * made["slow"]).__next__)
     patch.setattr(rows, "probe_device", lambda backend, device: made["trials"].get(backend, {}))
     patch.setattr(doctor, "probe_device", try_device)
+    patch.setattr(doctor, "forget_trials", lambda: None)
     patch.setattr(doctor, "who_measures", lambda: made.get("holder"))
     patch.setattr(doctor, "make_backend", make_backend)
     patch.setattr(doctor, "measure_ceilings", measure_ceilings)
@@ -154,6 +155,7 @@ def pretend_devices(made: Mapping[str, Any], patch: pytest.MonkeyPatch) -> None:
 
 def forget() -> None:
     """Forget what the system said of its CPU and accelerators."""
+    COMPLAINTS.clear()
     for read in (cpu._lscpu, cpu._sysctl, cpu._cpuinfo, devices.accelerator_names):
         read.cache_clear()
 
@@ -210,16 +212,12 @@ WRONG: dict[str, tuple[Callable[[pytest.MonkeyPatch], object], str, str, str]] =
         lambda patch: patch.setattr(shutil, "disk_usage", lambda folder: Made(free=4e7)),
         "results", "results, 0.04 GB free", "make room",
     ),
-    "no symbolic links": (
-        lambda patch: patch.setattr(os, "symlink", partial(refuse, errno.EPERM)),
-        "results", "50 GB free, no symbolic links", "move this folder",
-    ),
     "no locks": (
         lambda patch: patch.setattr("fcntl.flock", partial(refuse, errno.ENOSYS)),
         "cache", "50 GB free, no locks", "start nothing else here",
     ),
     "a folder that cannot be written to": (
-        lambda patch: patch.setattr(tempfile, "mkdtemp", partial(refuse, errno.EROFS)),
+        lambda patch: patch.setattr(tempfile, "NamedTemporaryFile", partial(refuse, errno.EROFS)),
         "results", "no permission to write", "make it writable",
     ),
     "records of another machine": (

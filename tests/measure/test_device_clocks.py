@@ -91,9 +91,21 @@ def records_of(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize(("precision", "width", "sides"), [("bf16", 2, (1024, 2048, 4096, 8192)), ("fp64", 8, (1024,))])
+@pytest.mark.parametrize(
+    ("precision", "width", "sides", "free", "copied"),
+    [
+        ("bf16", 2, (1024, 2048, 4096, 8192), 64e9, 512 * 2**20),
+        ("fp64", 8, (1024,), None, 512 * 2**20),
+        ("fp64", 8, (1024,), 1e9, 2e8),  # an array is a fifth of what is free
+    ],
+)
 def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisation_takes(
-    precision: str, width: int, sides: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    precision: str,
+    width: int,
+    sides: tuple[int, ...],
+    free: float | None,
+    copied: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gpu, bandwidth, built = GPU("boosting", 2.0), 3e12, list[Any]()
     # In bf16 a product of 4096 takes 3.4 ms, which is too short.
@@ -107,11 +119,12 @@ def test_the_ceilings_of_a_device_are_those_under_load_whatever_a_synchronisatio
         return SimpleNamespace(step=lambda: gpu.run(2 * width * workload.length / bandwidth))
 
     device: Any = SimpleNamespace(synchronous=False, precision=precision, sync=gpu.sync, build=build)
+    device.bytes_free = lambda: free
     found = measure_ceilings(device)
     *squares, copy = built
     assert [{square.m, square.k, square.n} for square in squares] == [{side} for side in sides]
     # Bytes are counted as those of traffic are, at least four a number.
-    assert copy.length * max(4, width) == pytest.approx(512 * 2**20)
+    assert copy.length * max(4, width) == pytest.approx(copied)
     counted = bandwidth * max(4, width) / width
     assert found == pytest.approx({"flops_per_second": peak, "bytes_per_second": counted}, rel=0.04)
 

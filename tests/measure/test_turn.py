@@ -186,7 +186,12 @@ def test_a_row_on_refused_cpus_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("profile", "guess", "program", "minutes"),
-    [("torch-1", 0, {}, 60), ("torch-1", 200, {}, 100), ("gpu", 0, {}, 5), ("gpu", 0, {"program": {"paper": "lee2010"}}, 60)],
+    [
+        ("torch-1", 0, {}, 60),
+        ("torch-1", 200, {}, 100),
+        ("gpu", 0, {}, 5),
+        ("gpu", 0, {"program": {"paper": "lee2010"}}, 60),
+    ],
 )
 def test_a_case_may_take_its_rows_time(profile: str, guess: float, program: dict[str, Any], minutes: float) -> None:
     """A case may take as long as its row needs and many times the guess of its table."""

@@ -128,7 +128,7 @@ def test_untestable_claims_are_one_line() -> None:
     table = lay_out_claims(shown_of(claims=claims), PAPER)
     assert not table.lines
     says = "Not tested here: Densely connected RBM (1.13x to 1.85x) and Overlapping patches (9.4x): no CUDA device."
-    assert [*table.notes] == [f"{says} The same command on a machine with a GPU tests them."]
+    assert [*table.notes] == [f"{says} The same command on a machine with a GPU tests what needs one."]
     assert [*lay_out_claims(shown_of(seven(0.1, **GPU), claims=claims), PAPER).notes] == [says]
     assert "|" not in to_markdown(table)
     assert r"\begin" not in to_latex(table)

@@ -120,7 +120,7 @@ def test_what_cannot_be_tested_here_says_on_the_page_how_to_test_it(tmp_path: Pa
     """
     notes = look(page, script)
     assert [note.partition(": ")[0] for note in notes] == ["Not tested here"]
-    assert notes[0].endswith("The same command on a machine with a GPU tests them.")
+    assert notes[0].endswith("The same command on a machine with a GPU tests what needs one.")
 
 
 def test_a_click_sorts_shows_and_fits(

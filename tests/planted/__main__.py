@@ -7,9 +7,11 @@
 
 The tests that run a line look for its mistake, for a minute at most. A fresh mistake is missed, or it changes nothing:
 then equivalent.txt has it, and why. The exit code is 0 if 95 % of fresh ones, or all of the written ones, are caught.
+The copy stays in respeed's folder of the user's cache, with what is compiled there.
 """
 
 import argparse
+import fcntl
 import hashlib
 import itertools
 import os
@@ -23,6 +25,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from respeed.paths import private_folder
 from tests.planted.clock import LIMIT, OVER
 from tests.planted.cover import LIMIT_SECONDS, Cover, make_cover
@@ -30,7 +34,6 @@ from tests.planted.fresh import draw
 from tests.planted.mistakes import PACKAGE, Mistake, find, nodes_for, read_mistakes, write
 
 ROOT = PACKAGE.parents[1]
-# Copies stay, and with them what is compiled there.
 FOLDER = private_folder("planted") / hashlib.sha1(str(ROOT).encode()).hexdigest()[:12]
 # Of what takes several times as long as it should, a loop does not end.
 HANGS_SECONDS = 4 * LIMIT_SECONDS
@@ -68,7 +71,7 @@ def judge(mistakes: Sequence[Mistake], copy: Path, cover: Cover) -> int:
     caught = 0
     for mistake in mistakes:
         began, failed = time.monotonic(), look_for(mistake, copy, cover)
-        says = f"caught by {failed}" if failed else "MISSED"
+        says = f"caught by {failed}" if failed else f"MISSED in {LIMIT_SECONDS:.0f} s"
         print(f"{mistake}\n    {says} ({time.monotonic() - began:.0f} s)", flush=True)
         caught += bool(failed)
     return caught
@@ -97,10 +100,12 @@ def look_for(mistake: Mistake, copy: Path, cover: Cover) -> str:
     finally:
         path.write_bytes(right)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    if OVER in done.stdout:
-        return ""
+    if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED or "ERROR: not found" in done.stdout:
+        sys.exit(f"no such test: {' '.join(tests)}; remove {FOLDER}/lines.json, or mend what mistakes.txt names")
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    return failed[1] if failed else "an import" if done.returncode else ""
+    if failed:
+        return failed[1]
+    return "an import" if done.returncode and OVER not in done.stdout else ""
 
 
 def choose_written(files: Sequence[str], some: int) -> list[Mistake]:
@@ -129,10 +134,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
+    is_fresh = asked.fresh > 0
+    written = [] if is_fresh else choose_written(asked.files, asked.some)
+    if lacking := set(asked.files) - {mistake.file for mistake in written}:
+        parser.error(f"mistakes.txt has none of {', '.join(sorted(lacking))}")
+    lock = (FOLDER.parent / f"{FOLDER.name}.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends: two that plant in one copy would catch each other's
     copies = [copy_project(FOLDER / f"copy-{number}") for number in range(asked.jobs)]
     cover = make_cover(copies[0], FOLDER / "lines.json", environment_of(copies[0]))
-    is_fresh = asked.fresh > 0
-    chosen = choose_fresh(asked.fresh, asked.seed, cover) if is_fresh else choose_written(asked.files, asked.some)
+    chosen = choose_fresh(asked.fresh, asked.seed, cover) if is_fresh else written
     with ThreadPoolExecutor(asked.jobs) as pool:
         parts = [chosen[number :: asked.jobs] for number in range(asked.jobs)]
         caught = sum(pool.map(judge, parts, copies, [cover] * asked.jobs))

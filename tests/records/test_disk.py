@@ -43,8 +43,10 @@ def test_what_is_printed_or_logged_into_a_full_file_is_one_line(tmp_path: Path) 
     with open("/dev/full", "w") as full:
         assert FULL in refused([*RESPEED, "check"], stdout=full)
     for log, why in (("/dev/full", FULL), ("none/log", "No such file or directory")):
-        with pytest.raises(OSError, match=why), _logging_to(Path(log)) as say:
+        with pytest.raises(UserError, match=f"^{log}: cannot be written: {why}$"), _logging_to(Path(log)) as say:
             say("a line")
+        with pytest.raises(UserError, match=r"^a mistake$"), _logging_to(Path(log)):
+            raise UserError("a mistake")
     log = tmp_path / "log"
     with pytest.raises(UserError, match=r"^a mistake$"), _logging_to(log):
         raise UserError("a mistake")

@@ -203,7 +203,18 @@ def test_a_failing_device_waits_for_a_change(tried: Any, monkeypatch: pytest.Mon
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     assert tried("cpu") == (None, 6)
     assert tried(backend="program", **no) == ("too old", 7)
-    assert (rows.probe_device("torch", "cuda", anew=True), tried(**no)) == (no, ("too old", 8))
+    rows.forget_trials()
+    assert tried(**no) == ("too old", 8)
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", "null", '{"reasons": 5}', "\0"])
+def test_a_damaged_kept_trial_is_made_anew(damaged: str, tried: Any, tmp_path: Path) -> None:
+    no = {"reasons": {"fp32": "too old"}, "lasting": True}
+    assert tried(**no) == ("too old", 1)
+    (kept,) = tmp_path.rglob("devices/*.json")
+    kept.write_text(damaged)
+    assert tried(**no) == ("too old", 2)
+    assert tried(**no) == ("too old", 2)
 
 
 @pytest.mark.parametrize(

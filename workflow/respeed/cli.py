@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         if ROOT in Path.cwd().parents:
             tell(f"results are those in {Path.cwd()}, not those in {ROOT}")
         code = command(**options)
-        sys.stdout.flush()
+        print(end="", flush=True)  # there is no stdout if it was closed
     except BrokenPipeError:
         # The reader has seen enough, such as `head`.
         _discard_stdout()
@@ -115,12 +115,12 @@ def parse_moment(text: str) -> str:
     """Return a moment, or "now", in UTC as records have it."""
     try:
         moment = datetime.now(UTC) if text == "now" else datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
         line = f"{text!r} is no moment; write it as 2026-11-28T10:15, in UTC"
         raise argparse.ArgumentTypeError(line) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def parse_duration(text: str) -> float:

@@ -24,8 +24,8 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status, group_by
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, tell, unknown
-from respeed.inputs.config import ALL, THIS, load_config, parse_settings
+from respeed.errors import UserError, cannot_write, tell, unknown
+from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
 from respeed.inputs.papers import paper_names
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
@@ -61,6 +61,8 @@ def measure(
     if profiles:
         settings["profiles"] = list(profiles)
     if rounds is not None:
+        if not 1 <= rounds <= MOST_ROUNDS:
+            raise UserError(f"--rounds: {rounds} is no number of rounds; give one from 1 to {MOST_ROUNDS}")
         settings |= {"rounds": rounds, "most": rounds}
     with _logging_to(log) as say, contextlib.ExitStack() as held:
         run = resolve_run(settings, only=tuple(only), since=again or "")
@@ -115,17 +117,25 @@ def _logging_to(path: Path | None) -> Iterator[Callable[[str], None]]:
 
     A user's mistake is written into the file as well: on a cluster, nobody sees the screen.
     """
-    with open(path or os.devnull, "a", encoding="utf-8", errors="backslashreplace") as log:
+    name = path or Path(os.devnull)
 
-        def say(text: str) -> None:
-            for stream in (sys.stderr, log):
-                print(text, file=stream, flush=True)
-
+    def write(text: str) -> None:
         try:
-            yield say
-        except UserError as error:
-            print(f"respeed: {error}", file=log)
-            raise
+            with name.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                print(text, file=log)
+        except OSError as error:
+            raise cannot_write(name, error) from None
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+        write(text)
+
+    try:
+        yield say
+    except UserError as error:
+        with contextlib.suppress(UserError):
+            write(f"respeed: {error}")
+        raise
 
 
 def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_back: str | None) -> None:

@@ -1,10 +1,8 @@
 """respeed doctor: this machine's hardware and speed, the profiles that it can run, and whether it is fit to measure."""
 
-import contextlib
-import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -16,7 +14,7 @@ from respeed.analysis.neighbours import find_quiet
 from respeed.backends import make_backend
 from respeed.errors import NotMeasurable, UserError
 from respeed.inputs.config import load_config
-from respeed.inputs.machines import PROFILE_FILES, Profiles, find_bounds
+from respeed.inputs.machines import PROFILE_FILES, Profile, Profiles, find_bounds
 from respeed.machine.cpu import (
     Bound,
     cpu_flags,
@@ -39,9 +37,9 @@ from respeed.machine.process import Facts, allowed_cpus, bind, cpu_quota, memory
 from respeed.machine.software import library_label, package_versions, scipy_library
 from respeed.measure.case import make_bench, measure_ceilings
 from respeed.measure.timing import difference, seconds_now, take_snapshot, wrong_clock
-from respeed.paths import bytes_free, check_room, find_lacking, private_folder, results_folder
+from respeed.paths import COMPLAINTS, bytes_free, check_room, find_lacking, private_folder, results_folder
 from respeed.protocol import REAL
-from respeed.schedule.rows import check_same_machine, find_rows, probe_device
+from respeed.schedule.rows import check_same_machine, find_rows, forget_trials, probe_device
 from respeed.text import NOTHING, counted, format_number
 
 # A process that takes more than these percent of a core while we look will probably take as much while we measure.
@@ -62,8 +60,9 @@ MAX_SLOW_SHARE = 0.2
 # A good library's product comes to 70 % or more of the computed rate, less what the clock is lowered by under load.
 LOW_SHARE = 0.5
 # OpenBLAS's kernels that use AVX-512.
-WIDE_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids", "unknown")
+WIDE_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 VIRTUAL = "virtual CPUs that share a core (try half as many threads)"
+SMALL = "small cores, which the others wait for"
 UNSEEN = "what the lines above name? heat or a power limit (watch the clock while it computes)"
 # What the kernel counts, as a finding: its subject, what happens, and what to do.
 LOST = {
@@ -79,7 +78,6 @@ LOST = {
 # What to do on a disk that lacks something.
 LACKS = {
     "permission to write": "make it writable, or start elsewhere",
-    "symbolic links": "without symbolic links set-up fails: move this folder to another disk",
     "locks": "without locks, start nothing else here while it measures",
 }
 ADVISED = "can measure, with advice: see the column `do`; disturbed results will be marked"
@@ -110,11 +108,14 @@ def examine(as_json: bool) -> int:
     name = load_config().this_machine
     profiles = PROFILE_FILES.load_all(chosen=())
     findings = [*_facts(), *_cpu(), *_memory(), *_files(name), *_programs(), *_devices()]
+    tried = list(profiles.values())
     if holder := who_measures():
         findings.append(Finding("respeed", f"another measurement is running: {holder}", "wait for it"))
+        # Beside another measurement nothing is tried on a device.
+        tried = [profile for profile in tried if profile.is_cpu]
     else:
         findings += [*_trials(profiles), *_steadiness()]
-    rows = _profiles(profiles)
+    rows = _profiles(profiles, tried)
     is_fit = not any(finding.advice for finding in findings)
     if as_json:
         facts = [finding._asdict() for finding in findings]
@@ -172,19 +173,18 @@ def _memory() -> Iterator[Finding]:
 
 
 def _complaint(action: Callable[[], object]) -> str:
-    """Return the error of the user or the system that an action ends with, or the line that it prints; "" if none."""
-    with contextlib.redirect_stderr(io.StringIO()) as printed:
-        try:
-            action()
-        except (UserError, OSError) as error:
-            return str(error)
-    return printed.getvalue().removeprefix("respeed: ").strip()
+    """Return the error of the user or the system that an action ends with; "" if none."""
+    try:
+        action()
+    except (UserError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _files(machine: str) -> Iterator[Finding]:
     """Look at the disks of the cache and the results, and for records that a run would refuse."""
-    other_cache = _complaint(private_folder)
-    folders = ("cache", private_folder(), other_cache), ("results", results_folder(False), "")
+    cache = private_folder()
+    folders = ("cache", cache, "; ".join(COMPLAINTS)), ("results", results_folder(False), "")
     for name, folder, complaint in folders:
         lacking = find_lacking(folder)
         state = [f"{folder}, {bytes_free(folder) / 1e9:.3g} GB free", *(f"no {kind}" for kind in lacking)]
@@ -241,9 +241,10 @@ def _devices() -> Iterator[Finding]:
 def _trials(profiles: Profiles) -> Iterator[Finding]:
     """Yield whether each backend computes rightly on each device, but for SciPy's BLAS, whose products are timed."""
     rows = [row for row in profiles.values() if not row.optional and row.backend not in ("numpy", "program")]
+    forget_trials()
     pairs = sorted({(row.backend, row.device) for row in rows if not missing_device(row.device)})
     with ThreadPoolExecutor() as pool:  # each trial is a process, which takes seconds to import its library
-        answers = pool.map(lambda pair: probe_device(*pair, anew=True), pairs)
+        answers = pool.map(lambda pair: probe_device(*pair), pairs)
         for (backend, device), answer in zip(pairs, answers, strict=True):
             reasons = [*answer.get("reasons", answer).values()]  # of each precision, or of all
             advice = None if None in reasons else reasons[0]
@@ -266,7 +267,8 @@ def _steadiness() -> Iterator[Finding]:
     elapsed = seconds_now() - began
     for cause, (subject, state, advice) in LOST.items():
         # The quota's seconds are those of all threads together, the clocks' those of the hottest core.
-        share = (happened[cause] or 0.0) / (elapsed * (cores if subject == "throttling" else 1))
+        clocks = cores if cause == "quota_seconds" else 1
+        share = (happened[cause] or 0.0) / (elapsed * clocks)
         if share > REAL.max_lost_share:
             yield Finding(subject, f"{state} for {share:.0%} of the time", advice)
     limit = REAL.max_probe_ratio * find_quiet([probes]).seconds
@@ -288,14 +290,18 @@ def _speeds() -> Iterator[Finding]:
         backend = make_backend("numpy", device="cpu", precision="fp32", threads=threads, seed=0)
         rates = measure_ceilings(backend)
         peak, memory = find_bounds(cpus[:threads])
-        causes = [VIRTUAL] if is_virtual() else []
+        causes = []
+        if threads > 1:
+            causes += [VIRTUAL] if is_virtual() else []
+            causes += [SMALL] if small_cores() else []
         kernel = backend.describe()["kernel"]
-        if "avx512f" in cpu_flags() and kernel not in WIDE_KERNELS:
+        is_narrow = kernel and kernel not in WIDE_KERNELS and scipy_library() == "openblas"
+        if "avx512f" in cpu_flags() and is_narrow:
             causes.append(f"{kernel} kernels without AVX-512 (try a newer SciPy, or MKL)")
         cores = counted(threads, "core")
         yield _compare(f"product, {cores}", 1e-9 * rates["flops_per_second"], "GFLOP/s", peak, [*causes, UNSEEN])
     yield _compare(f"copy, {cores}", 1e-9 * rates["bytes_per_second"], "GB/s", memory, [UNSEEN])
-    if peak.remark:
+    if peak.rate and peak.remark:
         yield Finding("computed by", peak.remark)
 
 
@@ -310,9 +316,11 @@ def _compare(subject: str, rate: float, unit: str, bound: Bound, causes: list[st
     return Finding(subject, state, advice if share < LOW_SHARE else None, speed)
 
 
-def _profiles(profiles: Profiles) -> list[Facts]:
+def _profiles(profiles: Profiles, tried: Sequence[Profile]) -> list[Facts]:
     """Return for every profile whether it applies to this machine, with its threads and CPUs, or why it does not."""
-    rows, why_not = find_rows(profiles)
+    rows, why_not = find_rows({profile.name: profile for profile in tried})
+    for name in profiles.keys() - rows.keys():
+        why_not.setdefault(name, "not tried beside another measurement")
     lines = []
     for name, profile in sorted(profiles.items()):
         row = rows.get(name)

@@ -133,7 +133,7 @@ def _read_folder(path: Path, mistakes: list[str]) -> tuple[Files, str]:
 
     A link counts as unreadable: many may lead to one large file.
     """
-    machine = path.resolve()
+    machine = path.absolute()
     paths = paths_below(path) or paths_below(machine.parent, machine.name)
     _check_amount(path, [file.lstat().st_size for file in paths.values()])
     files = Files()

@@ -1,11 +1,12 @@
 """Commands for the files that people write: respeed check and new."""
 
+from functools import partial
 from pathlib import Path
 
 from respeed.errors import UserError
 from respeed.exchange import paths_below, read_bundle
 from respeed.inputs.config import load_config, unread_files
-from respeed.inputs.consent import say_denied
+from respeed.inputs.consent import find_consent, say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import mistakes_of
@@ -63,21 +64,21 @@ def check(path: Path | None, show: str | None = None) -> int:
     looked = list[str]()
     folders: dict[Path, bool | None] = {path: None} if path else {}
     if not path:
-        mistakes += mistakes_of(load_config) + mistakes_of(load_datasheets)
+        of_config = mistakes_of(load_config)
+        mistakes += of_config + mistakes_of(load_datasheets)
         looked.append("config.yaml")
         for kind in (PROFILE_FILES, PAPER_FILES, MACHINE_FILES):
             mistakes += kind.check()
             looked.append(counted(len(kind.names()), kind.kind))
         mistakes += unread_files() + broken_files()
-        for name in PAPER_FILES.names():
+        for name in [] if of_config else PAPER_FILES.names():
             try:
                 denied = say_denied(name)
             except UserError:  # of the paper, which is among the mistakes
                 continue
-            if len(denied) == 1:  # nothing can allow them
-                mistakes += denied
-                continue
-            for line in denied:
+            in_the_way = mistakes_of(partial(find_consent, name)) if denied else []
+            mistakes += in_the_way
+            for line in [] if in_the_way else denied:
                 print(line)
         for smoke in (False, True):
             homes = (records_folder(smoke), imported_folder(smoke))

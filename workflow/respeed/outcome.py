@@ -55,8 +55,11 @@ def announce(run: Run) -> str:
             lines.append(f"{machine} asks Slurm for {', '.join(requests)}")
         lines += [*denied, f"each job finds out what is left; what it says is in {run.results}/logs/<machine>"]
         return "\n  ".join([f"{', '.join(run.nodes)}, {goal}", *lines])
-    lines += [*_count_due(run), *denied, *say_renamed(run.machine, run.smoke), *say_limits(run, run.plan)]
-    if not run.plan.next_turn():
+    is_due = bool(run.plan.next_turn())
+    lines += _count_due(run) if is_due else []
+    lines += [*denied, *say_renamed(run.machine, run.smoke)]
+    lines += say_limits(run, run.plan)
+    if not is_due:
         lines.append("nothing is due; ./run respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()

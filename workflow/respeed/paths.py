@@ -79,11 +79,15 @@ def imported_folder(smoke: bool) -> Path:
 # --- folders of the user's own
 
 
+# Why the user's cache cannot be used, in a line.
+COMPLAINTS: list[str] = []
+
+
 def private_folder(name: str = "") -> Path:
     """Return the folder `name` in respeed's cache; what lies there may be run.
 
-    If the user's cache cannot be used, a line says so, and the cache of this process, and of those that it starts, is a
-    folder among the temporary files.
+    If the user's cache cannot be used, a line says so, which COMPLAINTS keep. Then the cache of this process, and of
+    those that it starts, is a folder among the temporary files.
 
     Raises
     ------
@@ -101,7 +105,8 @@ def private_folder(name: str = "") -> Path:
         if home.parent == temporary:
             raise
         folder = _make_own(temporary, temporary / "respeed", temporary / "respeed" / name)
-        tell(f"{error}; meanwhile {temporary} is used")
+        COMPLAINTS.append(f"{error}; meanwhile {temporary} is used")
+        tell(COMPLAINTS[-1])
         os.environ["XDG_CACHE_HOME"] = str(temporary)
         return folder
 
@@ -212,23 +217,16 @@ def bytes_free(folder: Path) -> int:
 
 
 def find_lacking(folder: Path) -> list[str]:
-    """Return what a folder lacks: permission to write, or of its file system symbolic links or locks."""
-    lacking = []
+    """Return what a folder lacks: permission to write, or locks."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".respeed-", dir=existing_folder(folder)) as inside:
-            file = Path(inside, "file")
+        with tempfile.NamedTemporaryFile(prefix=".respeed-", dir=existing_folder(folder)) as file:
             try:
-                file.with_name("link").symlink_to(file)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                lacking.append("symbolic links")
-            with file.open("wb") as opened:
-                try:
-                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    lacking.append("locks")
+                return ["locks"]
     except OSError:
         return ["permission to write"]
-    return lacking
+    return []
 
 
 def check_room(folder: Path) -> None:

@@ -420,15 +420,18 @@ def _as_json(data: Mapping[str, Any], indent: int | None = None) -> str:
 def _parse(model: type[Model], text: str, where: str = "") -> Model:
     """Return the facts in `text`; raise OddLine, which begins with `where`, if the text does not fit `model`.
 
-    What a text has beyond its bound is cut off, so that it is damaged.
+    A text may have MOST_IN_LINE letters; that of an import, which names files, may have MOST_BYTES_OF_IMPORTS.
     """
-    text = text[: MOST_BYTES_OF_IMPORTS if model is Import else MOST_IN_LINE]
+    if len(text) > (MOST_BYTES_OF_IMPORTS if model is Import else MOST_IN_LINE):
+        raise OddLine(": ".join(filter(None, (where, "is damaged (too long)"))))
     try:
         if model in (Start, Description) and (schema := _Version.model_validate_json(text).number) != SCHEMA:
             raise OddLine(f"{where}: has schema {schema!r}, this version of respeed reads {SCHEMA}")
         return model.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        errors = error.errors(include_url=False, include_input=False)
+        # Of a value that may be of several types, the errors of the others say nothing.
+        first = next((odd for odd in errors if not odd["type"].endswith(("_type", "_parsing"))), errors[0])
     reason = first["msg"]
     if first["type"] == "json_invalid":
         reason = f"is damaged ({reason})"
@@ -518,9 +521,9 @@ def is_imported(machine: str, smoke: bool) -> bool:
 def read_imports(machine: str, smoke: bool) -> tuple[Import, ...]:
     """Return where a machine's records came from, as far as they were imported."""
     path = imported_folder(smoke) / machine / IMPORTS
-    lines = read_text(path, MOST_BYTES_OF_IMPORTS).splitlines() if path.exists() else []
+    lines = read_text(path, MOST_BYTES_OF_IMPORTS).split("\n") if path.exists() else []
     imports = []
-    for line in lines:
+    for line in filter(None, lines):
         try:
             imports.append(_parse(Import, line, str(path)))
         except UserError as error:

@@ -182,7 +182,7 @@ def measured_time(seconds: float | None, low: float | None, high: float | None) 
 def format_share(share: float) -> str:
     """Return a share in per cent, at least 0.1 %: with one decimal below 1 %, otherwise with none."""
     per_cent = 100 * share
-    return f"{max(per_cent, 0.1):.{1 if per_cent < 1 else 0}f} %"
+    return f"{max(per_cent, 0.1):.{1 if per_cent < 0.95 else 0}f} %"
 
 
 def format_whole_share(share: float) -> str:

@@ -167,7 +167,7 @@ def judge_claim(test: str, cases: Cases) -> Verdict:
         verdict = Verdict(NOT_FAIR, f"else {verdict.kind}")
     if verdict.kind == REPRODUCED and test in ("growth", "crossover") and _say_weakest(cases):
         verdict = verdict._replace(kind=WEAKLY)
-    reasons = verdict.reason, _by_reason({**verdict.lacking, **absent}, len(cases))
+    reasons = verdict.reason, _by_reason({**verdict.lacking, **absent}, len(answers))
     return verdict._replace(reason="; ".join(filter(None, reasons)))
 
 
@@ -177,7 +177,7 @@ def _merge_columns(cases: Cases) -> list[ClaimCase]:
     for column, alike in group_by(cases, attrgetter("column")).items():
         places = {case.place: case for case in alike}
         chosen = places.get("inside") or places.get("open")
-        if places.keys() == {"above", "below"}:
+        if not chosen and {"above", "below"} <= places.keys():
             chosen = ClaimCase(column, column, untimed=EITHER, is_due=True)
         merged += [chosen] if chosen else alike
     return merged
@@ -538,9 +538,8 @@ def _compare(claim: Claim, paper: Paper, case: ClaimCase, machine: Measured, num
     level = level_of_each(number)  # a claim that is true is refused in at most 5 % of reports
     try:
         row, base = choose_rows(claim, paper, case.case, cells)
-        ratio, _ = machine.samples.ratio(base, row, level)
-        if claim.test == "memory":
-            ratio = share_of_copy(row)
+        is_share = claim.test == "memory"
+        ratio = share_of_copy(row) if is_share else machine.samples.ratio(base, row, level)[0]
     except Untimed as untimed:
         return replace(case, untimed=untimed.reason, is_due=untimed.is_due)
     if claim.over_case:
@@ -568,4 +567,5 @@ def say_precision(paper: Paper, cells: Iterable[Cell]) -> str:
     without = sum(cell.seconds_low is None for cell in ran.values())
     if without:
         text += f", {without} have no interval"
-    return f"{text}; {format_span(rounds, 1)} rounds each."
+    unit = "round" if max(rounds) == 1 else "rounds"
+    return f"{text}; {format_span(rounds, 1)} {unit} each."

@@ -23,7 +23,7 @@ def read_side(name: str, smoke: bool, papers: Papers) -> pd.DataFrame:
     Parameters
     ----------
     name : str
-        SOURCE is a machine that has records here. WHEN, after the last @, is the number of a session, a day such as
+        SOURCE is a machine that has records here. WHEN, after the @, is the number of a session, a day such as
         2026-11-20, or a commit, in full or in seven letters.
     smoke : bool
         Whether to read the records of tiny cases.

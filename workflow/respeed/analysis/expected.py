@@ -69,7 +69,7 @@ def explain(cell: Cell, low_clock: tuple[float, str] | None) -> str:
         return "memory: it reads more than it writes, or its bytes are overcounted"
     if not time.is_above(SLOW * bound):
         return ""
-    if low_clock and not time.is_above(SLOW * bound / low_clock[0]):
+    if low_clock and not time.times(low_clock[0]).is_above(SLOW * bound):
         return low_clock[1]
     calls = cell.steps * SHORT_SECONDS
     if bound < calls and not time.is_above(SLOW * (bound + calls)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 
+from respeed.analysis.cells import tell_apart
 from respeed.analysis.rounds import limits_of_clock
 from respeed.analysis.tables import Fact, group_by
 from respeed.machine import FIELDS, show_field
@@ -46,9 +47,12 @@ def describe_machine(
     triples = [("summary", "", ", ".join(filter(None, summary)))]
     for facts in hardware:
         triples += _facts_of_hardware(facts)
+    profiles = {record.start.profile.name: record.start.profile.label for record in records}
+    labels = tell_apart(profiles)
     for record in records:
-        triples += _facts_of_process(record)
-        triples += _limits_of_clocks(record)
+        label = labels[record.start.profile.name]
+        triples += _facts_of_process(record, label)
+        triples += _limits_of_clocks(record, label)
     triples += [("measured", "from others", str(entry)) for entry in imports]
     rows = []
     for (part, fact), alike in group_by(triples, itemgetter(0, 1)).items():
@@ -69,18 +73,15 @@ def _facts_of_hardware(hardware: Machine) -> Iterator[Triple]:
         yield "rounds", name, str(values[field] or "none")
 
 
-def _facts_of_process(record: Record) -> Iterator[Triple]:
-    """Yield the facts of a process: its device, its software, and when and by which code it measured."""
+def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
+    """Yield the facts of a process of the row `label`: its device, its software, and when and which code measured."""
     start = record.start
-    label = start.profile.label
     device = start.accelerator or Accelerator()
     if device.power_limit_watts:
-        yield "rounds", "power limit", f"{device.name}: {device.power_limit_watts:g} W"
+        yield "rounds", "power limit", f"{device.name or label}: {device.power_limit_watts:g} W"
     for result in record.results:
         if result.graphs:
-            sizes = [str(size) for size in result.parameters.values() if isinstance(size, int)]
-            case = f"{label}, {result.workload} {' x '.join(sizes)}"
-            yield "rounds", "steps without graphs", f"{case}: {result.graphs}"
+            yield "rounds", "steps without graphs", f"{label}, {result.workload}: {result.graphs}"
     for name, version in start.versions.items():
         yield "software", name, version
     for library in start.libraries:
@@ -100,9 +101,9 @@ def _facts_of_process(record: Record) -> Iterator[Triple]:
         yield "profiles", label, ", ".join(filter(None, parts))
 
 
-def _limits_of_clocks(record: Record) -> Iterator[Triple]:
-    """Yield each reason why a device's clock was not higher after a block."""
+def _limits_of_clocks(record: Record, label: str) -> Iterator[Triple]:
+    """Yield each reason why the clock of the device of the row `label` was not higher after a block."""
     blocks = chain.from_iterable(result.blocks for result in record.results)
     readings = [block.device[-1] for block in blocks if block.device]
     for reason in limits_of_clock(readings):
-        yield "rounds", "clocks limited by", f"{record.start.profile.label}: {reason}"
+        yield "rounds", "clocks limited by", f"{label}: {reason}"

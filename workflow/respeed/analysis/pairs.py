@@ -50,7 +50,7 @@ def choose_rows(claim: Claim, paper: Paper, case: str, cells: Cells) -> tuple[Ce
         labels = {cell.label for cell in fast}  # a label names the algorithm, too
         may_be_base = [cell for cell in cells if cell.label in labels]
     over = claim.over or (claim.row,)
-    threads = 1 if claim.threads else None
+    threads = 1 if claim.threads and claim.over else claim.threads
     slow = _candidates(claim, paper, over, threads, claim.over_case or case, may_be_base)
     if claim.over and fast[0] in slow:  # a published row is not in fp32, and our fp32 row would replace it
         precisions = _precisions(paper, (claim.row, *over)) - {FULL_PRECISION}
@@ -73,6 +73,8 @@ def _candidates(claim: Claim, paper: Paper, names: Names, threads: int | None, c
     """Return the timed cells of a case, on `threads` if given, compared with published rows `names`, fastest first."""
     in_case = [cell for cell in cells if cell.case == case]
     compared = [cell for cell in in_case if is_beside(paper, cell, names)]
+    if not compared and case == claim.over_case:
+        raise Untimed(f"{case} does not run on the same row")
     alike = [cell for cell in compared if cell.precision in _precisions(paper, names)]
     full = [cell for cell in compared if cell.precision == FULL_PRECISION]
     untimed = full or alike

@@ -40,7 +40,6 @@ from respeed.analysis.tables import Cell, CellKey, CellRow, Round, Speedup, grou
 from respeed.model import INFERRED, Experiment, Names, Paper, Papers, Printed
 from respeed.text import format_speedup
 
-NO_BASE = "no CPU row in fp32 was measured to compare with"
 OTHER_SESSION = "compared with rounds of another session"
 
 
@@ -200,19 +199,26 @@ def make_speedups(cells: Sequence[Cell], samples: Samples, papers: Papers) -> li
     case_on_machine = attrgetter("machine", "paper", "experiment", "case")
     bases: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
-        precision = papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
-        if cell.seconds and cell.is_cpu and cell.precision == precision:
+        if cell.seconds and cell.is_cpu and cell.precision == _precision(cell, papers):
             bases[case_on_machine(cell)].append(cell)
     speedups = []
     for cell in cells:
         speedup = _compare_to_best(cell, bases[case_on_machine(cell)], samples)
+        if cell.seconds and not speedup.base_profile:
+            reason = f"no CPU row in {_precision(cell, papers)} was measured to compare with"
+            speedup = replace(speedup, reason=reason)
         published = _published_beside(cell, papers[cell.paper])
         speedups.append(replace(speedup, published=published))
     return speedups
 
 
+def _precision(cell: Cell, papers: Papers) -> str:
+    """Return the precision of the CPU rows that a cell is compared with."""
+    return papers[cell.paper].experiments[cell.experiment].precision or FULL_PRECISION
+
+
 def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -> Speedup:
-    """Return the speedup of a cell over the fastest of the `candidates`, or the reason why there is none.
+    """Return the speedup of a cell over the fastest of the `candidates`; none without its time or candidates.
 
     Of several equally fast cells, a lucky one seems the fastest. So its rivals are compared with more confidence, and
     each rival is falsely called slower with a probability of at most 5 %: this happens only if another rival beats it
@@ -220,7 +226,7 @@ def _compare_to_best(cell: Cell, candidates: Sequence[Cell], samples: Samples) -
     their sum (Bonferroni's inequality).
     """
     if not (cell.seconds and candidates):
-        return Speedup(*cell.key, verdict="none", reason=NO_BASE if cell.seconds else cell.reason)
+        return Speedup(*cell.key, verdict="none", reason=cell.reason)
     base = min(candidates, key=attrgetter("seconds"))
     limit = RIVAL * base.time.value
     rivals = [rival for rival in candidates if rival.time.value <= limit]

@@ -104,9 +104,9 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     files = {"/".join(PurePath(line.rpartition(":")[0]).parts[-2:]) for line in lines}
     imports = read_imports(cell.machine, tables.smoke)
     software: dict[str, Any] = {"backend": None}
-    for record in records:
-        if {*lines[-1:]} & record.places().keys():
-            software = record.start.model_dump(include={"backend", "libraries", "versions"})
+    last = next((record for record in records if lines and lines[-1] in record.places()), None)
+    if last:
+        software = last.start.model_dump(include={"backend", "libraries", "versions"})
     measured = measured_value(*in_unit(cell, experiment.unit))
     printed = experiment.printed(cell.case, cell.published_row)
     return {

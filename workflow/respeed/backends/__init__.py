@@ -80,8 +80,8 @@ class Backend(ABC):
     def describe(self) -> Facts:
         """Return the facts about the library, as it is set up now, for a record.
 
-        These are `package`, `library`, `threads_set` as the library reports it, if it does, and perhaps `version`,
-        `kernel` and `accelerator`.
+        These are `package`, `library`, `threads_set` as the library reports it or else as asked, and perhaps
+        `version`, `kernel` and `accelerator`.
         """
 
     def build(self, workload: Workload, seed: int) -> "Program":

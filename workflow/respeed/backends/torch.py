@@ -10,7 +10,7 @@ precision training, ICLR 2018.
 import contextlib
 import os
 import re
-import time
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,10 +27,11 @@ from respeed.backends import Backend as Base
 from respeed.backends import first_cause
 from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
-from respeed.errors import NotMeasurable, is_of_the_disk
-from respeed.machine.devices import NAMES, split_device, too_high
+from respeed.errors import NotMeasurable, UserError, is_of_the_disk
+from respeed.machine.devices import NAMES, accelerator_driver, split_device, too_high
 from respeed.machine.process import Facts
-from respeed.paths import private_folder
+from respeed.machine.software import package_versions
+from respeed.paths import private_folder, read_kept, write_json
 from respeed.text import first_line
 from respeed.workloads import Step
 from respeed.workloads.arrays import Drawn, Zeros
@@ -38,8 +39,6 @@ from respeed.workloads.arrays import Drawn, Zeros
 DEVICES = ("cpu", "cuda", "xpu", "mps")
 PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
 
-# How long a compile that failed is not tried again: a session.
-FAILED_SECONDS = 12 * 3600.0
 # For the gradient of a 5x5 kernel cuDNN has Winograd's algorithm on 13x13 numbers, F(5x5, 9x9). In fp32, on an H200 by
 # cuDNN 9.19, it was off by 5.2e-4 to 1.9e-3 where everything else was by at most 1.6e-5. No option of torch leaves it
 # out. Three times the worst is allowed.
@@ -282,11 +281,14 @@ class OnCuda(OnAccelerator):
         # Kernels that were compiled before are loaded, from a folder that no other user could have put anything into.
         folder = private_folder("triton")
         os.environ["TRITON_CACHE_DIR"] = str(folder)
-        # A compile that failed may take minutes to fail again: it is not tried in every process of a session.
-        device = re.sub(r"\W+", "-", torch.cuda.get_device_name(self.device))
-        failed = folder / f"failed-{torch.__version__}-{device}.txt"
-        if failed.exists() and time.time() - failed.stat().st_mtime < FAILED_SECONDS:
-            return failed.read_text(encoding="utf-8")
+        # A compile that failed may take minutes to fail again: it is tried in no other process until something changes.
+        compilers = [os.environ.get("CC"), shutil.which("gcc"), shutil.which("clang")]
+        device = torch.cuda.get_device_name(self.device)
+        facts = [torch.__version__, package_versions(), accelerator_driver(), device, compilers]
+        failed = folder / "failed.json"
+        former = read_kept(failed)
+        if former.get("facts") == facts and former.get("reason"):
+            return str(former["reason"])
         try:
             from respeed.kernels.fused import compile_for
 
@@ -296,8 +298,8 @@ class OnCuda(OnAccelerator):
             if is_of_the_disk(error) or isinstance(error, MemoryError) or is_out_of_memory(error):
                 raise
             reason = f"torch: {first_line(error)[:200]}"
-            with contextlib.suppress(OSError):
-                failed.write_text(reason, encoding="utf-8")
+            with contextlib.suppress(UserError):
+                write_json(failed, {"facts": facts, "reason": reason})
             return reason
         return "triton"
 

@@ -177,9 +177,13 @@ def _name_cases(axes: Axes, cases: Sequence[str]) -> None:
 def is_growing(experiment: Experiment, flops: Mapping[str, float]) -> bool:
     """Return whether lines may join the cases: each has more than APART times the FLOP of the case before.
 
-    Lines join no algorithms, and no parts of a total.
+    Lines join sizes of one program alone: no algorithms, no parts of a total, no cases that differ in a text.
     """
-    if experiment.algorithms or experiment.total:
+    programs = set()
+    for case in experiment.cases:
+        texts = [value for value in case.parameters.values() if isinstance(value, str)]
+        programs.add((case.workload, *texts))
+    if experiment.algorithms or experiment.total or len(programs) > 1:
         return False
     sizes = [flops.get(case, 0.0) for case in experiment.case_names()]
     return all(after > APART * before > 0.0 for before, after in pairwise(sizes))

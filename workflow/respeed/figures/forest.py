@@ -31,19 +31,20 @@ AXIS = (0.28, 0.54)
 # Letters in a line of a label beside its number, and of a label without a number.
 NARROW = 40
 WIDE = 100
+# By so much lines of a label are as far apart as those of the axis.
+SPACING = 1.1
 # Inches above the first line, and below the last one without the note; lines between two machines.
 ABOVE = 0.25
 BELOW = 0.3
 BETWEEN = 0.4
-NOTE = (
-    "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval. "
-    "*: in doubt; the page of claims case by case says why."
-)
+NOTE = "Dot and bar: here, with the interval by which the verdict is made. Stroke: the paper. Hollow: no interval."
+IN_DOUBT = " *: in doubt; the page of claims case by case says why."
 
 
 def draw_forest(results: Results, paper: Paper, claims: Sequence[ClaimRow]) -> Figure:
     """Draw the rows of claims.csv in `claims`, under the name of each machine: a line for each number and verdict."""
-    figure, axes = new_figure("", NOTE, results.stamp)
+    note = NOTE + IN_DOUBT if any(row.doubt for row in claims) else NOTE
+    figure, axes = new_figure("", note, results.stamp)
     for x, text in {CLAIM: "claim", OURS: "here, low to high", VERDICT: "verdict"}.items():
         _write(axes, x, -0.5, text, color=QUIET)
     _write(axes, THEIRS_END, -0.5, "paper", color=QUIET, ha="right")
@@ -78,20 +79,20 @@ def _draw_row(axes: Axes, top: float, row: ClaimRow, name: str) -> int:
     _write(axes, VERDICT, middle, verdict, color=color, weight="normal" if row.case else "bold")
     if speedup:
         ends = [row.speedup_low or speedup, row.speedup_high or speedup]
-        axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt")
+        axes.plot(ends, [middle, middle], color=color, linewidth=2.5, solid_capstyle="butt", clip_on=False)
         face = color if row.speedup_low else "white"
-        axes.plot(speedup, middle, "o", color=color, markersize=4.0, markerfacecolor=face)
+        axes.plot(speedup, middle, "o", color=color, markersize=4.0, markerfacecolor=face, clip_on=False)
         _write(axes, OURS, middle, row.here, color=color)
         _write(axes, THEIRS_END, middle, format_number(row.published_low) or NOTHING, ha="right")
     if speedup and row.published_low:
-        axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6)
+        axes.plot(row.published_low, middle, color=INK, marker="|", markersize=8, markeredgewidth=1.6, clip_on=False)
     return height
 
 
 def _write_label(axes: Axes, x: float, top: float, label: str, **look: Any) -> int:
     """Write a label below a line of the axis, and return its height in lines."""
     height = 1 + label.count("\n")
-    _write(axes, x, top + height / 2, label, **look)
+    _write(axes, x, top + height / 2, label, linespacing=SPACING, **look)
     return height
 
 

@@ -1,17 +1,17 @@
 """Files that people write about hardware.
 
 A profile, workflow/hardware/<name>.yaml, describes a row of our tables and how it runs. Notes on a machine,
-workflow/machines/<machine>.yaml, are facts that no measurement shows. Data sheets of CPUs
-are in workflow/datasheets.yaml.
+workflow/machines/<machine>.yaml, say what to measure on it and how to get it from Slurm. Data sheets of CPUs are in
+workflow/datasheets.yaml.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import psutil
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, ValidationInfo, field_validator, with_config
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
@@ -174,7 +174,7 @@ class Slurm(TypedDict, total=False):
 
 @dataclass(frozen=True, config=FORM)
 class Notes:
-    """People's notes on a machine.
+    """What to measure on a machine, and how to get it.
 
     If `profiles` is not None, no other profiles are measured on the machine. `slurm` has what its jobs ask Slurm for,
     by the names of snakemake-executor-plugin-slurm; for a name that the file lacks, the value is that of SLURM.
@@ -207,6 +207,10 @@ class Datasheet:
     source: Text
 
 
+# Few cores cannot read as fast as the memory of all of them.
+PART = Bound(None, "the memory's rate is that of more cores")
+
+
 def load_datasheets() -> dict[str, Datasheet]:
     """Return all data sheets by name; raise UserError if their file has mistakes."""
     return fit(dict[Label, Datasheet], read_yaml(DATASHEETS), DATASHEETS)
@@ -219,10 +223,11 @@ def find_bounds(cpus: Sequence[int]) -> tuple[Bound, Bound]:
     """
     words = f"-{name_words(cpu_model())}"
     cores = len(cpus)
+    is_whole = cores >= (psutil.cpu_count(logical=False) or cores)
     for name, sheet in load_datasheets().items():
         if words.endswith(f"-{name_words(name)}"):
             rate = sheet.gflops * cores / sheet.cores
             how = f"data sheet of {name}, {cores} of {sheet.cores} cores"
-            sockets = math.ceil(cores / sheet.cores)
-            return Bound(rate, how, sheet.source), Bound(sheet.gbytes * sockets, f"data sheet of {name}")
-    return peak_of_cores(cpus), memory_rate()
+            memory = Bound(sheet.gbytes * cores / sheet.cores, f"data sheet of {name}")
+            return Bound(rate, how, sheet.source), memory if cores % sheet.cores == 0 else PART
+    return peak_of_cores(cpus), memory_rate() if is_whole else PART

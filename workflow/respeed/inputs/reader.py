@@ -332,8 +332,10 @@ def _explain(error: Any, data: Any, form: Any) -> tuple[Location, str]:
     """
     location: Location = ()
     for part in error["loc"]:
-        # If a value may have several forms, pydantic's place also names the form that it tried.
-        if isinstance(part, int) or (isinstance(data, dict) and part in data):
+        # Pydantic's place also names the form that it tried, if a value may have several, and the item of a list that
+        # was made of a single value.
+        is_item = isinstance(data, list | tuple) and isinstance(part, int)
+        if is_item or (isinstance(data, dict) and part in data):
             location = (*location, part)
             data = data[part]
     match error["type"]:

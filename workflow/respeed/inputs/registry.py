@@ -68,7 +68,7 @@ class WorkloadFacts:
         """Return whether the workload has a step, or parts of a step, in a framework."""
         if self.frameworks and framework not in self.frameworks:
             return False
-        step = re.compile(f"(steps_)?{framework}|{framework}_.*")
+        step = re.compile("(steps_)?{0}|{0}_.*".format(re.escape(framework)))
         return any(map(step.fullmatch, self.methods))
 
     @property

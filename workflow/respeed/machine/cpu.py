@@ -51,8 +51,8 @@ CORES = {
     "AuthenticAMD 26 (3[2-9]|4[0-7]|9[6-9]|10[0-9]|11[01]) ": (32, "the units of 256 bits of Zen 5 in notebooks"),
     "GenuineIntel 6 (102|125|126|140|141|167) ": (32, "AVX-512 on one unit"),
     "GenuineIntel 6 85 .*(Bronze|Silver|Gold 5[12](?!22)|D-21)": (32, "AVX-512 on one unit"),
-    "GenuineIntel 6 (151|154|170|172|183|186|191) .*small": (16, "an efficient core's units of 128 bits"),
-    "GenuineIntel 6 (175|190) ": (16, "an efficient core's units of 128 bits"),
+    "GenuineIntel 6 (151|154|170|172|181|183|186|191) .*small": (16, "an efficient core's units of 128 bits"),
+    "GenuineIntel 6 (175|182|190) ": (16, "an efficient core's units of 128 bits"),
     "0x41 0xd0[3-9a] ": (8, "NEON on pipes of 64 bits"),
     "0x41 0xd(40|44|48|4[cef]|8[234]) ": (32, "NEON on four pipes"),
     "0x41 0xd85 ": (48, "NEON on six pipes"),
@@ -212,14 +212,10 @@ def highest_clock(cpu: int) -> Clock:
 
     Virtual machines do not report it: then the clock in the CPU's name and the present clocks are lower bounds.
     """
-    reported = (
-        (read_word(SYS / f"cpu{cpu}/cpufreq/cpuinfo_max_freq"), 1e-6),
-        (_lscpu().get("CPU max MHz", ""), 1e-3),
-        (_sysctl().get("hw.cpufrequency_max", ""), 1e-9),
-    )
-    for text, unit in reported:
-        if ghz := unit * _as_number(text):
-            return Clock(ghz)
+    in_khz = _as_number(read_word(SYS / f"cpu{cpu}/cpufreq/cpuinfo_max_freq"))
+    in_mhz = _as_number(_lscpu().get("CPU max MHz", ""))
+    if reported := 1e-6 * in_khz or 1e-3 * in_mhz:
+        return Clock(reported)
     in_name = re.search(r"@ ([0-9.]+) ?GHz", cpu_model())
     named = _as_number(in_name[1]) if in_name else 0.0
     present = 1e-3 * max(_as_number(facts.get("cpu MHz", "")) for facts in _cpuinfo())

@@ -50,6 +50,8 @@ SIDES = (1024, 2048, 4096, 8192)
 COPY_BYTES = 64 * 2**20
 # The same on a device, whose caches may be as large.
 DEVICE_COPY_BYTES = 512 * 2**20
+# The share of a device's free memory that one of the copy's two arrays may take.
+MOST_OF_FREE = 0.2
 # Host memory that building and checking a case takes, divided by the memory of its arrays. The check draws its inputs
 # again piece by piece; factors of up to 1.3 were seen at the larger sizes.
 CHECK_FACTOR = 2
@@ -113,7 +115,11 @@ def measure_ceilings(backend: Backend) -> dict[str, float]:
         best = max(best, square.flops() / seconds)
         if seconds >= PRODUCT_SECONDS:
             break
-    copy = MemoryCopy(length=(COPY_BYTES if backend.synchronous else DEVICE_COPY_BYTES) // width)
+    size = COPY_BYTES
+    if not backend.synchronous:
+        free = backend.bytes_free() or math.inf
+        size = int(min(DEVICE_COPY_BYTES, max(COPY_BYTES, MOST_OF_FREE * free)))
+    copy = MemoryCopy(length=size // width)
     copied = width / 4 * copy.traffic_bytes() / _best_seconds(backend, copy)
     return {"flops_per_second": best, "bytes_per_second": copied}
 
@@ -286,7 +292,9 @@ def _check_and_time(
         # A program that prints the time of a part runs as long as one that does not.
         part = min(1.0, first.seconds / warm_seconds)
         timer = replace(timer, protocol=replace(timing, measure_seconds=part * timing.measure_seconds))
-    warmup = warm_up(program.step, timer.sync, timing, warm_seconds, synchronous=backend.synchronous)
+    # A run of an outside program is done when it returns, wherever it computes.
+    is_synchronous = backend.synchronous or runner is not None
+    warmup = warm_up(program.step, timer.sync, timing, warm_seconds, synchronous=is_synchronous)
 
     def check_when_due(seconds: float) -> bool:
         """Check a step once so many seconds of steps are timed, unless one was checked before."""

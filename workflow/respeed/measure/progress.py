@@ -24,6 +24,8 @@ from respeed.text import counted, format_speedup, in_words, measured_time
 
 # Letters of the line that shows the current case.
 WIDTH = 110
+# Of fewer blocks, most may be disturbed by chance.
+TELLING_BLOCKS = 20
 # The first table is shown after its first round, and again when its numbers have intervals.
 SHOWN_AFTER = (1, FEWEST_ROUNDS)
 
@@ -38,7 +40,6 @@ class Progress:
     show_first_table : callable
         Prints the first table, which has so many rounds by now.
 
-
     Attributes
     ----------
     turns, counted : int
@@ -51,6 +52,7 @@ class Progress:
         self._status = ""
         self._began = self._turn_began = seconds_now()
         self._seconds_left = 0.0
+        self._blocks = self._discarded = 0
         self._is_warned = False
         self.turns = self.counted = self._rounds_shown = 0
 
@@ -140,7 +142,7 @@ class Progress:
         return ""
 
     def end_turn(self) -> None:
-        """Say how much of a turn was disturbed and by what; of the first that mostly was, also what to do."""
+        """Say how much of a turn was disturbed and by what, and once, if most of the session was, what to do."""
         blocks = sum(judged.blocks for judged in self._judged)
         discarded = sum(judged.discarded for judged in self._judged)
         causes = sum((judged.cause_counts for judged in self._judged), Counter[str]())
@@ -148,7 +150,9 @@ class Progress:
         if causes:
             disturbed += f": {count_causes(causes)}"
         self.say(f"  {in_words(seconds_now() - self._turn_began)}; {disturbed}")
-        if 2 * discarded > blocks and not self._is_warned:
+        self._blocks += blocks
+        self._discarded += discarded
+        if not self._is_warned and 2 * self._discarded > self._blocks >= TELLING_BLOCKS:
             self._is_warned = True
             self.say(
                 "respeed: this machine is not quiet: close other programs, or stop and measure later; ./run respeed "

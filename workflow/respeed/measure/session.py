@@ -25,8 +25,7 @@ def measure_session(
     Say at the end how long it took, and why it ended. Return whether no case was left to measure.
 
     With `budget_seconds`, no turn begins that is expected to end after the budget. Raises UserError if the clock is
-    wrong, if the machine's records were made on other hardware, or if another measurement still runs after
-    `wait_seconds`; if `wait_seconds` is None, after `budget_seconds`.
+    wrong, or if another measurement still runs after `wait_seconds`; if `wait_seconds` is None, after `budget_seconds`.
     """
     if wrong := wrong_clock():
         raise UserError(f"{wrong}: set it")
@@ -61,8 +60,9 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     work = plan.work
     row = turn[0].wanted.row
     jobs = []
-    for wanted, _, number, _ in turn:
-        jobs.append(Job(wanted.case, number, wanted.source, wanted.rehearsals, wanted.guess))
+    for entry in turn:
+        wanted = entry.wanted
+        jobs.append(Job(wanted.case, entry.goal, wanted.source, wanted.rehearsals, wanted.guess))
     order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)

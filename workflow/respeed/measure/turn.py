@@ -105,7 +105,7 @@ class _Process:
         self.start: Start | None = None
         self.results: list[Result] = []
         self.is_lost = False
-        self._limit = threading.Timer(0.0, print)  # it never starts
+        self._limit: threading.Timer | None = None
         self._stuck = ""
 
     @property
@@ -134,7 +134,7 @@ class _Process:
                 worker.kill()
                 raise
             finally:
-                self._limit.cancel()
+                self._cancel_limit()
                 worker.wait()
                 messages.seek(0)
                 printed = messages.read()
@@ -182,6 +182,10 @@ class _Process:
         is_quick = not self.order.profile.is_cpu and not job.case.program
         return max(DEVICE_MINUTES if is_quick else CPU_MINUTES, TIMES * job.guess / 60)
 
+    def _cancel_limit(self) -> None:
+        if self._limit:
+            self._limit.cancel()
+
     def _set_limit(self, worker: subprocess.Popen[str], minutes: float) -> None:
         """Kill the process when `minutes` have passed from now, unless there is another limit by then."""
 
@@ -189,7 +193,7 @@ class _Process:
             self._stuck = f"said nothing for {minutes:g} min: stuck, perhaps in a driver or a compiler"
             worker.kill()
 
-        self._limit.cancel()
+        self._cancel_limit()
         self._limit = threading.Timer(60 * minutes, stop)
         self._limit.daemon = True
         self._limit.start()

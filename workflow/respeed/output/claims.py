@@ -73,8 +73,9 @@ def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
         note = f"Not tested{results.on(machine) or ' here'}: {'; '.join(reasons)}."
         cells = results.rows(Cell, machine=machine)
         has_gpu = any(cell.seconds and not cell.is_cpu for cell in cells)
-        if paper.device_rows and not has_gpu:
-            note += " The same command on a machine with a GPU tests them."
+        need_one = {paper.claims[row.claim].row for row in untested} & {*paper.device_rows}
+        if need_one and not has_gpu and not results.smoke:
+            note += " The same command on a machine with a GPU tests what needs one."
         if untested:
             yield note
 

@@ -27,7 +27,7 @@ def fronts(results: Results) -> list[Facts]:
 
 
 def front(results: Results, paper: Paper) -> Facts:
-    """Return a paper's first page: findings, claims, and how well our numbers are known. Tables are not written yet."""
+    """Return a paper's first page: findings, claims, and how well our numbers are known."""
     claims = lay_out_claims(results, paper)
     findings = [find(results, paper, name) for name in results.machines]
     pictures = [_pictures(results, paper, table) for table in paper.experiments.values()]

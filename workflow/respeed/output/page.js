@@ -324,7 +324,8 @@ const showForest = (parts, nameOfPart) => {
     const points = parts.flatMap((part, order) => {
         // Rows of several programs may have one profile: then it is not known which of them the number is of.
         const fitting = cells.filter((other) =>
-            other.seconds && ["machine", "paper", "experiment", "profile", "case"].every((name) => other[name] === part[name]),
+            other.seconds && ["machine", "paper", "experiment", "profile"].every((name) => other[name] === part[name]) &&
+            (!part.case || other.case === part.case),
         );
         const cell = fitting.length === 1 ? fitting[0] : undefined;
         const [mark, look] = lookOf(part);

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -120,12 +121,12 @@ def climb(row: Row) -> list[Row]:
 
 
 @functools.cache
-def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
+def probe_device(backend: str, device: str) -> Facts:
     """Return the result of `backends.try_device` for the backend and the device.
 
     The trial runs in a process of its own, because a process may not recover from a device error. If the trial's
     process fails, the result has only a `reason`. A trial takes seconds, so its result is kept in memory. A lasting
-    result is also kept in a file until the driver, a package or the devices change; with `anew`, that file is not read.
+    result is also kept in a file until the driver, a package or the devices change.
     """
     # Versions of every library, as a backend may use another backend's library.
     libraries = [library for library in distributions() if library.name.lower().startswith(_LIBRARIES)]
@@ -134,13 +135,19 @@ def probe_device(backend: str, device: str, *, anew: bool = False) -> Facts:
     text = json.dumps(facts)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = private_folder("devices") / f"{name}.json"
-    answer = {} if anew else read_kept(file)
-    if not answer:
+    answer = read_kept(file)
+    if not isinstance(answer.get("reasons"), dict):
         answer = _ask_process(backend, device)
         if answer.get("lasting"):
             with contextlib.suppress(OSError, UserError):
                 write_json(file, answer)
     return answer
+
+
+def forget_trials() -> None:
+    """Forget what trials of devices found, so that each is tried anew."""
+    probe_device.cache_clear()
+    shutil.rmtree(private_folder("devices"), ignore_errors=True)
 
 
 def _ask_process(backend: str, device: str) -> Facts:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import chain, permutations
+from itertools import chain, product
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.tables import CellKey
@@ -226,13 +226,14 @@ def _shown_first(rows: Rows) -> set[str]:
     """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
     profiles = [rows[name].profile for name in sorted(rows)]
     full = [profile for profile in profiles if profile.precision == FULL_PRECISION]
-    pairs = [pair for pair in permutations(full, 2) if pair[1].is_cpu > pair[0].is_cpu]
+    devices = [profile for profile in full if not profile.is_cpu]
+    cpus = [profile for profile in full if profile.is_cpu]
 
     def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
         device, cpu = pair
         return device.backend == cpu.backend, cpu.architecture == "multi-cpu"
 
-    return {profile.name for profile in max(pairs, key=likeness, default=())}
+    return {profile.name for profile in max(product(devices, cpus), key=likeness, default=())}
 
 
 def source_of(case: Case, architecture: str) -> str:

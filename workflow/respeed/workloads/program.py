@@ -5,7 +5,7 @@ with its device as the only visible one. No shell is used: the words of a comman
 them. Time and output of a run are limited; when a case ends, in whatever way, all processes that it started are ended.
 
 A run's time is that of the whole process, from its start until both the process and its output have ended, or a number
-that the program prints. The first run loads files from the disk and is checked; it is never timed.
+that the program prints. The first run loads files from the disk; it is never timed.
 """
 
 import contextlib
