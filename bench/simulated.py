@@ -337,8 +337,8 @@ def simulate(
 
 @functools.cache
 def simulate_alike(noise: Noise, rounds: int, pairs: int, seed: int = 1) -> float:
-    """Of pairs of machines that are equally fast, each measured in a session of its own: the share of cells that
-    `respeed compare` calls faster or slower."""
+    """Of pairs of rows that are equally fast, each measured in a session of its own: the share of cells that are called
+    faster or slower than their like."""
     every = {NAMES[0]: {case.name for case in RBM.cases}}
     different, compared = 0, 0
     for pair in range(pairs):
@@ -347,9 +347,9 @@ def simulate_alike(noise: Noise, rounds: int, pairs: int, seed: int = 1) -> floa
             made[f"box-{number}"] = Machine(noise, (1.0,), np.random.default_rng([seed, pair, number]))
             made[f"box-{number}"].measure(rounds, every)
         cells, _, found = make_tables(made)
-        samples = Samples(found)
+        samples = Samples(found.assign(session=found["machine"] == "box-1"))
         for a, b in group_by([cell for cell in cells if cell.seconds], lambda cell: cell.key[1:]).values():
-            verdict, _ = verdict_of(samples.ratio(a, b, is_one_machine=False)[0])
+            verdict, _ = verdict_of(samples.ratio(a, b)[0])
             different += verdict in {"faster", "slower"}
             compared += 1
     return different / compared

@@ -128,18 +128,9 @@ def test_cells_are_counted_by_their_interval() -> None:
         (wide, "; 7 rounds"), (wide[:6], "; 6 to 7 rounds"), (wide[:2], ", 1 have no interval; 2 to 7 rounds"),
     ):  # fmt: skip
         cells = frames_of([*seven(0.1), *records]).cells
-        text = f"Of 2 numbers (a case on one row each), 1 are known to ±10 %{rounds} each."
+        text = f"Of 2 cells, 1 are known to ±10 %{rounds} each."
         assert say_precision(PAPER, cells) == text
     assert not say_precision(PAPER, frames_of(seven(0.1, run_delay_seconds=1.0)).cells)
-
-
-def test_a_case_of_two_tables_is_counted_once() -> None:
-    """Two cases of equal times are two."""
-    shared, other = PAPER.experiments["rbm"].cases[:2]
-    table = dataclasses.replace(PAPER.experiments["rbm"], name="again", cases=(shared,))
-    paper = dataclasses.replace(PAPER, experiments={"rbm": PAPER.experiments["rbm"], "again": table})
-    cells = frames_of([*seven(0.1, case=shared), *seven(0.1, case=other)], {paper.name: paper}).cells
-    assert say_precision(paper, cells).startswith("Of 2 numbers (a case on one row each), 2 are known")
 
 
 LEE = load_papers(["lee2010"])

@@ -61,7 +61,8 @@ def test_a_ratios_interval_is_that_of_yuens_test(
 def test_two_sessions_are_compared_each_within_itself() -> None:
     """The second day is three times as slow: rounds of two days beside one another would be off by as much."""
     base, row = ({1: level * np.exp(NOISE[:4]), 2: 3 * level * np.exp(NOISE[4:8])} for level in (2, 1))
-    (within, together), (apart, are) = (estimate_ratio(base, row, one_machine=is_one) for is_one in (True, False))
+    within, together = estimate_ratio(base, row)
+    apart, are = estimate_ratio(base, {3: row[1], 4: row[2]})
     assert (together, are) == (True, False)
     assert within.value == pytest.approx(2)
     assert within.margin < 0.1 < 0.5 < apart.margin
@@ -146,30 +147,23 @@ def test_the_more_rivals_the_surer_must_one_be_to_be_called_slower() -> None:
 TWO = [Estimate(2.0, np.log(1.1)), Estimate(8.0, np.log(1.2))]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "half"),
-    [
-        # The root of 2 x 8, half of each logarithm; and (2 + 8) / 2, of which 2 has a share of 0.2.
-        ("geometric", 4.0, np.hypot(np.log(1.1), np.log(1.2)) / 2),
-        ("arithmetic", 5.0, np.hypot(0.2 * np.log(1.1), 0.8 * np.log(1.2))),
-    ],
-)
-def test_a_mean_of_ratios_follows_the_formula(kind: str, value: float, half: float) -> None:
-    """A mean of ratios and its interval are those of the formula."""
-    found = estimate_mean(TWO, kind)
-    assert (found.value, found.low, found.high) == pytest.approx((value, value / np.exp(half), value * np.exp(half)))
-    assert estimate_mean([*TWO, Estimate(8.0)], kind).low is None
+def test_a_mean_of_ratios_follows_the_formula() -> None:
+    """The root of 2 x 8, with half of each logarithm's interval."""
+    half = np.hypot(np.log(1.1), np.log(1.2)) / 2
+    found = estimate_mean(TWO)
+    assert (found.value, found.low, found.high) == pytest.approx((4.0, 4.0 / np.exp(half), 4.0 * np.exp(half)))
+    assert estimate_mean([*TWO, Estimate(8.0)]).low is None
 
 
 def test_what_all_ratios_share_does_not_average_out() -> None:
     """Sixteen ratios of ±8 %, of which ±6 % are the quiet probes of the two rows."""
     ratios = [Estimate(2.0, 0.08, shared) for shared in [0.06] * 16]
-    found = estimate_mean(ratios, "geometric")
+    found = estimate_mean(ratios)
     own = (0.08**2 - 0.06**2) ** 0.5 / 4
     assert np.log(found.high / 2) == pytest.approx(np.hypot(own, 0.06))
     # Ratios that differ by nothing else have what they share, whatever rounding makes of it.
     alone = [Estimate(v, 0.0, half_of(0.03, 0.98)).widened(half_of(0.03, 0.98)) for v in (0.7, 1.9, 3.1, 57.3)]
-    assert np.log(estimate_mean(alone, "geometric").margin + 1) == pytest.approx(half_of(0.03, 0.98))
+    assert np.log(estimate_mean(alone).margin + 1) == pytest.approx(half_of(0.03, 0.98))
 
 
 def test_a_quiet_probe_cancels_within_its_row() -> None:

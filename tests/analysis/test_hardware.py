@@ -33,11 +33,6 @@ def test_hardware_shows_all_versions_in_their_order() -> None:
     assert (shown["memory"], shown["physical cores"], shown["host"]) == ("16.0 GiB", "2", "unknown")
 
 
-def limited(reasons: int) -> dict[str, Any]:
-    before = {"reasons": 0x80}
-    return {"blocks": [{"device": [before, {"sm_mhz": 1000.0, "reasons": reasons}]}]}
-
-
 T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts": 70.0, "driver": "580.1"}
 
 
@@ -48,7 +43,6 @@ T4 = {"name": "Tesla T4", "power_limit_watts": 60.0, "default_power_limit_watts"
          f"{LABEL}, rbm: no: RuntimeError: a copy waited"),
         ("power limit", [{"accelerator": T4 | changed} for changed in ({}, {}, {"power_limit_watts": 70.0})],
          "Tesla T4: 60 W; Tesla T4: 70 W"),
-        ("clocks limited by", [limited(0x04), limited(0x44), limited(0x00)], f"{LABEL}: power cap; {LABEL}: too hot"),
     ],
 )  # fmt: skip
 def test_what_a_device_told_has_all_its_values(fact: str, told: list[dict[str, Any]], text: str) -> None:

@@ -37,16 +37,6 @@ def right_codes(command: str) -> set[int]:
     return next((codes for begin, codes in TELLING.items() if command.startswith(begin)), {0})
 
 
-def words_of(command: str, project: Project) -> list[str]:
-    """Return the words of a command; A and B of README are the machines that have records."""
-    folders = project.folder.glob(
-        "results/[ir]*/*"
-    )  # of those that were measured here, and of those that were imported
-    machines = sorted(path.name for path in folders if path.parent.name in ("records", "imported") and path.is_dir())
-    words = shlex.split(command.removeprefix("./run "))
-    return [dict(zip("AB", machines, strict=False)).get(word, word) for word in words]
-
-
 def fresh_copy(folder: Path) -> Project:
     """A copy of the project, with the records that it ships."""
     project = Project(folder)
@@ -64,9 +54,9 @@ def test_readme_says_what_the_lock_loads() -> None:
 def test_every_command_of_readme_works_in_its_order(tmp_path: Path) -> None:
     project = fresh_copy(tmp_path)
     (other,) = (path for path in (ROOT / "docs/h200").iterdir() if path.is_dir())
-    project.run("respeed", "import", str(other))  # two machines, to compare
+    project.run("respeed", "import", str(other))
     for command in commands():
-        words = words_of(f"{command} {LITTLE.get(command, '')}", project)
+        words = shlex.split(f"{command} {LITTLE.get(command, '')}".removeprefix("./run "))
         done = project.run(*words, check=False, CUDA_VISIBLE_DEVICES="", HOME=str(tmp_path))
         assert done.returncode in right_codes(command), f"{command}\n{done.stdout}"
     assert (tmp_path / "report/REVIEW.md").exists()

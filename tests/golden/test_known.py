@@ -11,7 +11,6 @@ import pytest
 from respeed.analysis.build import make_tables
 from respeed.analysis.claims import open_claims
 from respeed.analysis.columns import rows_of
-from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.speedups import Samples, add_totals, published_speedup
 from respeed.analysis.tables import TABLES, Cell, dtypes_of
 from respeed.analysis.trace import find_cells, trace_cell
@@ -103,7 +102,6 @@ def make() -> dict[str, str]:
     documents = {
         "open": [(f"{rounds:.6g}", len(keys)) for rounds, keys in left],
         "traces": [trace_cell(tables, records, one) for found in traced for one in found],
-        "compared": compare_rounds(*(read_side(f"box@{one}", False, LEE) for one in "01"), LEE),
     }
     shorter = json.loads(json.dumps(documents), parse_float=lambda text: float(f"{float(text):.6g}"))
     return found | {f"{name}.json": json.dumps(one, indent=1) for name, one in shorter.items()}

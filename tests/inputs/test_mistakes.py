@@ -44,7 +44,7 @@ def test_each_mistake_is_a_known_line(tmp_path: Path, known: Any) -> None:
 
 
 def test_tables_and_claims_are_checked_in_one_pass(tmp_path: Path) -> None:
-    claim = "  else: {says: So., test: mean, of: [fastr], mean: geometric}\n"
+    claim = "  else: {says: So., test: mean, of: [fastr]}\n"
     text = DRAFT.replace("workload: rbm", "workload: rmb").replace("claims:\n", f"claims:\n{claim}")
     with pytest.raises(UserError) as found:
         draft(tmp_path, text, DRAFT_CSV.replace("6573.73,", "0,"))

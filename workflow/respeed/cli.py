@@ -132,7 +132,6 @@ def parse_duration(text: str) -> float:
 
 
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
-SIDE = "a machine, which @ and a session (0), a day or a commit may follow"
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
 SMOKE = "--smoke", {"action": "store_true", "help": "take the smoke records, whose times mean nothing"}
@@ -204,10 +203,6 @@ COMMANDS = {
             argument("profile", "PROFILE", "the row, by its hardware profile"),
             MACHINE, SMOKE, JSON,
         ),
-    ),
-    "compare": Command(
-        "commands:show_comparison", "show what is faster or slower than in other records", "compare lab@0 lab@1",
-        (argument("a", "A", SIDE), argument("b", "B", "likewise"), SMOKE, JSON),
     ),
     "sessions": Command(
         "commands:show_sessions", "show when this machine was measured, and set a spoiled session aside",

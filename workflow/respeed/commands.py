@@ -18,7 +18,6 @@ from tabulate import tabulate
 from respeed.analysis.cells import make_cells
 from respeed.analysis.claims import say_precision
 from respeed.analysis.columns import rows_of
-from respeed.analysis.compare import compare_rounds, read_side
 from respeed.analysis.controls import count_controls
 from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
@@ -245,13 +244,6 @@ def show_trace(cell: str, profile: str, smoke: bool, machine: str | None, as_jso
     records = read_records(smoke, name)
     traces = [trace_cell(tables, records, row) for row in find_cells(tables["cells"], cell, profile)]
     _print("trace", {"smoke": smoke, "traces": traces}, as_json)
-
-
-def show_comparison(a: str, b: str, smoke: bool, as_json: bool) -> None:
-    """Print which cells are faster or slower in the records of one side than of the other (see `read_side`)."""
-    papers = papers_shown(smoke, [*load_config().papers, *paper_names()])
-    compared = compare_rounds(read_side(a, smoke, papers), read_side(b, smoke, papers), papers)
-    _print("compare", {"smoke": smoke} | compared, as_json)
 
 
 def _print(name: str, document: Mapping[str, Any], as_json: bool) -> None:

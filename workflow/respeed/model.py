@@ -111,7 +111,7 @@ NEEDS: Mapping[str, Names] = {
     **dict.fromkeys(("each", "growth", "faster", "crossover"), ("experiment", "row", "over")),
     "limited": ("experiment", "row", "over_case", "by"),
     "memory": ("experiment", "row"),
-    "mean": ("of", "mean"),
+    "mean": ("of",),
 }
 # What a rate counts, and so the work that a table's seconds are for.
 Counted = Literal["examples", "flops", "bytes"]
@@ -272,8 +272,8 @@ class Claim:
     - limited, for `row` alone: each case is faster than the case `over_case`, but in at least one case the speedup is
       less than the ratio of the two cases' parameter `by`, such as threads;
     - memory, for `row` alone: the last case moves its bytes nearly as fast as a plain copy does;
-    - mean: the mean speedup over all cases of the claims `of`, each with the test `each`, is the mean of their printed
-      speedups; `mean` is geometric or arithmetic.
+    - mean: the geometric mean of the speedups in all cases of the claims `of`, each with the test `each`, is that of
+      their printed speedups.
 
     With `threads`, our row for `row` has that many threads, and our row for `over` has one. With `cases`, the claim is
     about these cases alone. The published numbers are in published.csv.
@@ -290,7 +290,6 @@ class Claim:
     over_case: str = ""
     by: str = ""
     of: Names = ()
-    mean: Literal["geometric", "arithmetic"] | None = None
 
 
 @dataclass(frozen=True)

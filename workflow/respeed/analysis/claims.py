@@ -44,7 +44,6 @@ from respeed.analysis.pairs import (
     times_least,
     why_unfair,
 )
-from respeed.analysis.rounds import every_case
 from respeed.analysis.speedups import Samples, published_speedup, times_the_work
 from respeed.analysis.tables import Cell, CellKey, ClaimRow, group_by
 from respeed.model import Claim, Paper, Papers
@@ -515,17 +514,17 @@ def _average(claim: Claim, parts: Cases) -> ClaimCase:
     """Return the mean of cases as one case; if one of them has no time here, we have no mean."""
     numbers = [Estimate(case.published) for case in parts]
     upper_ends = [Estimate(case.published * (1 + case.rounding)) for case in parts]
-    published = estimate_mean(numbers, claim.mean).value
+    published = estimate_mean(numbers).value
     absent = {case.table: case.untimed for case in parts if case.untimed}
     return ClaimCase(
         "mean",
-        f"{claim.mean} mean",
+        "geometric mean",
         published=published,
         text=format_speedup(published),
-        rounding=estimate_mean(upper_ends, claim.mean).value / published - 1,
+        rounding=estimate_mean(upper_ends).value / published - 1,
         untimed=_by_reason(absent, len(claim.of)),
         is_due=bool(absent) and all(case.is_due for case in parts if case.untimed),
-        ratio=estimate_mean([case.ratio for case in parts], claim.mean),
+        ratio=estimate_mean([case.ratio for case in parts]),
         rounds=min(case.rounds for case in parts),
         pairs=tuple(_pairs(parts)),
         unfair=_largest_unfair(parts),
@@ -549,22 +548,18 @@ def _compare(claim: Claim, paper: Paper, case: ClaimCase, machine: Measured, num
 
 
 def say_precision(paper: Paper, cells: Iterable[Cell]) -> str:
-    """Say how many of the `cells` of one machine are settled, and in how many rounds; empty if no cell has a time.
-
-    A case that two tables show is one measurement, and a total is none.
-    """
-    keys = {(table.name, case.name, case.workload): case.key for _, table, case in every_case({paper.name: paper})}
-    ran = {}
+    """Say how many of the `cells` of one machine are settled, and in how many rounds; empty if no cell has a time."""
+    tried = []
     for cell in cells:
-        key = keys.get((cell.experiment, cell.case, cell.algorithm))
-        if cell.paper == paper.name and key and cell.status not in ("cannot-run", "due"):
-            ran[cell.profile, key] = cell
-    rounds = [cell.rounds for cell in ran.values() if cell.seconds]
+        is_total = cell.paper != paper.name or cell.case == paper.experiments[cell.experiment].total_case
+        if not is_total and cell.status not in ("cannot-run", "due"):
+            tried.append(cell)
+    rounds = [cell.rounds for cell in tried if cell.seconds]
     if not rounds:
         return ""
-    settled = sum(cell.status == "settled" for cell in ran.values())
-    text = f"Of {len(ran)} numbers (a case on one row each), {settled} are known to ±{format_share(SETTLED_MARGIN)}"
-    without = sum(cell.seconds_low is None for cell in ran.values())
+    settled = sum(cell.status == "settled" for cell in tried)
+    text = f"Of {len(tried)} cells, {settled} are known to ±{format_share(SETTLED_MARGIN)}"
+    without = sum(cell.seconds_low is None for cell in tried)
     if without:
         text += f", {without} have no interval"
     unit = "round" if max(rounds) == 1 else "rounds"

@@ -178,21 +178,18 @@ def estimate_ratio(
     base: Sessions,
     row: Sessions,
     level: float = RATIO_LEVEL,
-    *,
-    one_machine: bool = True,
     spreads: tuple[float, float] = (SESSION_SPREAD, SESSION_SPREAD),
 ) -> tuple[Estimate, bool]:
     """Estimate the seconds of `base` divided by the seconds of `row`.
 
     `base` and `row` are compared within each session that both share; by least squares, a session with m rounds of
-    `base` and n of `row` has the weight m n / (m + n). Without shared sessions (two machines, or two days), or with too
+    `base` and n of `row` has the weight m n / (m + n). Without shared sessions (measured on two days), or with too
     few rounds in them, all rounds are compared, and the interval also covers the spread between sessions.
 
     Parameters
     ----------
     base, row : the seconds of each round, by session
     level : confidence of the interval
-    one_machine : whether `base` and `row` are of one machine; two machines share no session
     spreads : the priors for the spread between sessions, of `base` and `row`
 
     Returns
@@ -201,19 +198,19 @@ def estimate_ratio(
         The ratio, by Welch's t on logarithms, and whether it is from shared sessions. There is no interval if `base` or
         `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
-    shared = [session for session in base if session in row and one_machine]
-    a = [np.log(base[session]) for session in shared or base]
-    b = [np.log(row[session]) for session in shared or row]
-    m = _sizes(a)
-    n = _sizes(b)
-    if shared:
-        m = n = m * n / (m + n)
-    ratio = _interval(_difference(_pool(a, m), _pool(b, n)), level)
-    if not shared:
-        return ratio.widened(half_between([base, row], level, spreads)), False
-    if ratio.margin is None and len(base.keys() | row.keys()) > 1:
-        return estimate_ratio(base, row, level, one_machine=False, spreads=spreads)
-    return ratio, True
+    a = [np.log(seconds) for seconds in base.values()]
+    b = [np.log(seconds) for seconds in row.values()]
+    difference = _difference(_pool(a, _sizes(a)), _pool(b, _sizes(b)))
+    if shared := [session for session in base if session in row]:
+        a = [np.log(base[session]) for session in shared]
+        b = [np.log(row[session]) for session in shared]
+        m = _sizes(a)
+        n = _sizes(b)
+        weights = m * n / (m + n)
+        together = _interval(_difference(_pool(a, weights), _pool(b, weights)), level)
+        if together.margin is not None or len(base.keys() | row.keys()) == 1:
+            return together, True
+    return _interval(difference, level).widened(half_between([base, row], level, spreads)), False
 
 
 def estimate_sum(parts: Rounds, over: Rounds | None = None, level: float = CELL_LEVEL) -> Estimate:
@@ -244,39 +241,30 @@ def estimate_sum(parts: Rounds, over: Rounds | None = None, level: float = CELL_
     return _interval(logarithm, level)
 
 
-def estimate_mean(values: Sequence[Estimate], kind: str | None) -> Estimate:
-    """Estimate the mean of ratios of different cells, as if the ratios were independent but for what they share.
+def estimate_mean(values: Sequence[Estimate]) -> Estimate:
+    """Estimate the geometric mean of ratios of several cells, as if they were independent but for what they share.
 
     With h the half-width of a ratio's interval, g what it shares with the others (the quiet probes of two rows) and H
     the half-width of the mean's interval, all of logarithms::
 
-        geometric     m = exp(1/n sum of log v)    w = 1 / n
-        arithmetic    m = 1/n sum of v             w = v / sum of v    (the delta method)
-        H^2 = sum of w^2 (h^2 - g^2) + (sum of w g)^2
+        H^2 = 1/n^2 sum of (h^2 - g^2) + (mean of g)^2
 
     Each h comes from a t distribution with its own degrees of freedom, so that H is a little too wide.
 
     Parameters
     ----------
     values : ratios
-    kind : geometric or arithmetic
 
     Returns
     -------
     Estimate
         There is no interval if one of the ratios has none.
     """
-    v = np.array([ratio.value for ratio in values])
-    if kind == "geometric":
-        mean = statistics.geometric_mean(v)
-        weights = np.full(len(v), 1 / len(v))
-    else:
-        mean = statistics.fmean(v)
-        weights = v / v.sum()
+    mean = statistics.geometric_mean(ratio.value for ratio in values)
     shared = np.array([ratio.shared for ratio in values])
     squares = np.square([ratio.half for ratio in values])
     unshared = np.sqrt(np.maximum(0.0, squares - shared**2))  # rounding may leave a little below 0
-    half = math.hypot(weights @ shared, *(weights * unshared))
+    half = math.hypot(shared.mean(), *(unshared / len(values)))
     return Estimate(mean, half)
 
 

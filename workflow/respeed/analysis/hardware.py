@@ -4,11 +4,9 @@ What the other tables have of a row, such as its threads, blocks and errors, is 
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from operator import itemgetter
 
 from respeed.analysis.cells import tell_apart
-from respeed.analysis.rounds import limits_of_clock
 from respeed.analysis.tables import Fact, group_by
 from respeed.machine import FIELDS, show_field
 from respeed.records import Accelerator, Description, Import, Machine, Record
@@ -52,7 +50,6 @@ def describe_machine(
     for record in records:
         label = labels[record.start.profile.name]
         triples += _facts_of_process(record, label)
-        triples += _limits_of_clocks(record, label)
     triples += [("measured", "from others", str(entry)) for entry in imports]
     rows = []
     for (part, fact), alike in group_by(triples, itemgetter(0, 1)).items():
@@ -99,11 +96,3 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
         fused_by = backend.elementwise if backend.elementwise != "torch" else ""
         parts = library_version, backend.kernel or backend.accelerator, processors, fused_by
         yield "profiles", label, ", ".join(filter(None, parts))
-
-
-def _limits_of_clocks(record: Record, label: str) -> Iterator[Triple]:
-    """Yield each reason why the clock of the device of the row `label` was not higher after a block."""
-    blocks = chain.from_iterable(result.blocks for result in record.results)
-    readings = [block.device[-1] for block in blocks if block.device]
-    for reason in limits_of_clock(readings):
-        yield "rounds", "clocks limited by", f"{label}: {reason}"

@@ -294,15 +294,11 @@ def low_clock(blocks: Iterable[Block]) -> tuple[float, str] | None:
     share = statistics.median(shares or [1.0])
     if share >= LOW_CLOCK:
         return None
-    return share, ", ".join([f"clock: {share:.0%} of its highest", *limits_of_clock(clocked)])
-
-
-def limits_of_clock(readings: Iterable[Mapping[str, float]]) -> list[str]:
-    """Name the reasons why a device's clock was not higher, by its readings."""
     bits = 0
-    for reading in readings:
+    for reading in clocked:
         bits |= reasons_of(reading)
-    return [name for reason, name in REASONS.items() if bits & reason]
+    reasons = [name for reason, name in REASONS.items() if bits & reason]
+    return share, ", ".join([f"clock: {share:.0%} of its highest", *reasons])
 
 
 def count_causes(causes: Counter[str]) -> str:
@@ -325,7 +321,6 @@ class Joules(NamedTuple):
     """The columns of a round that have the energy of a step, or the reason why it is not known."""
 
     joules: Number = None
-    watts: Number = None
     energy_of: str = ""
     energy_reason: str = ""
 
@@ -363,7 +358,7 @@ def _mean_step(block: Block, weights: Mapping[str, float]) -> float:
 def step_energy(
     clean: Sequence[Block], weights: Mapping[str, float], why_not: str | None, quiet: Quiet | None = None
 ) -> Joules:
-    """Return the joules of a step, over all domains, and the watts; or why the `clean` blocks have no joules.
+    """Return the joules of a step, over all domains; or why the `clean` blocks have no joules.
 
     `weights` are how often each part counts in a step; `why_not` is the record's reason why no counter could be read.
     With a `quiet` probe, only blocks beside quiet probes count: the others have the joules of neighbours.
@@ -383,5 +378,4 @@ def step_energy(
     if not joules:
         return Joules(energy_reason="the counters stood still")
     steps = sum(block.steps for block in metered)
-    seconds = math.fsum(block.seconds for block in metered)
-    return Joules(joules / steps, joules / seconds, " + ".join(metered[0].joules))
+    return Joules(joules / steps, " + ".join(metered[0].joules))

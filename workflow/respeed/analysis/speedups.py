@@ -71,12 +71,10 @@ class Samples:
         """Return the keys of the cells that were timed: the cell itself, or the parts of a total."""
         return [part.key for part in self._parts.get(cell.key, [cell])]
 
-    def ratio(
-        self, base: Cell, cell: Cell, confidence: float = RATIO_LEVEL, *, is_one_machine: bool = True
-    ) -> tuple[Estimate, bool]:
+    def ratio(self, base: Cell, cell: Cell, confidence: float = RATIO_LEVEL) -> tuple[Estimate, bool]:
         """Estimate t_base / t_cell, and return whether the ratio is from rounds of the same sessions.
 
-        Two machines never have the same sessions. The ratio of two totals is the ratio of their sums.
+        The ratio of two totals is the ratio of their sums.
         """
         doubt = self.doubt(cell)
         base_doubt = self.doubt(base)
@@ -85,7 +83,7 @@ class Samples:
         parts = self._parts.get(cell.key, [cell])
         sessions = self._longest(over), self._longest(parts)
         if len(parts) == 1:
-            ratio, together = estimate_ratio(*sessions, confidence, one_machine=is_one_machine, spreads=spreads)
+            ratio, together = estimate_ratio(*sessions, confidence, spreads)
         else:
             ratio = estimate_sum(self._by_case(over), self._by_case(parts), confidence)
             together = not sessions[0].keys().isdisjoint(sessions[1])

@@ -140,8 +140,6 @@ class Round(CellRow):
     """Highest rate of a copy with the same library, threads, precision and CPUs, in GB/s. Empty if none was timed."""
     joules: Number
     """Energy of a step, in J. Empty: see `energy_reason`."""
-    watts: Number
-    """Mean power over the steps, in W. Empty: see `energy_reason`."""
     energy_of: str
     """The domains whose joules these are: CPU packages and devices. Empty: see `energy_reason`."""
     energy_reason: str
@@ -264,11 +262,6 @@ class Speedup(CellRow):
     def base_key(self) -> CellKey:
         """Return the key of the base."""
         return self.key._replace(algorithm=self.base_algorithm, profile=self.base_profile)
-
-    @property
-    def ratio(self) -> Estimate:
-        """Return `speedup` with its interval; NaN without a speedup."""
-        return Estimate.between(self.speedup, self.speedup_low, self.speedup_high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,6 @@ def _say_untested(results: Results, paper: Paper) -> Iterator[str]:
 def _name_table(paper: Paper, row: ClaimRow) -> str:
     """Return the title of the table that a claim is about."""
     claim = paper.claims[row.claim]
-    if claim.mean:
-        return f"their {claim.mean} mean"
+    if claim.of:
+        return "their geometric mean"
     return paper.experiments[claim.experiment].title

@@ -180,7 +180,7 @@ def _describe_rows(paper: Paper) -> Facts:
 
 
 def make_text(name: str, document: Mapping[str, Any]) -> str:
-    """Return a document as text for a terminal, by the template `name`, such as "trace", "compare" or "claims"."""
+    """Return a document as text for a terminal, by the template `name`, such as "trace" or "claims"."""
     texts = templates(str)
     texts.globals["width"] = min(WIDEST, shutil.get_terminal_size().columns)
     texts.filters |= {"speedup": format_speedup, "thousands": group_thousands, "counted": counted}

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
-from operator import itemgetter
 from typing import NamedTuple
 
 import pandas as pd
@@ -25,8 +24,8 @@ from respeed.analysis.cells import judge_cells
 from respeed.analysis.claims import open_claims
 from respeed.analysis.estimates import CELL_LEVEL, SETTLED_MARGIN, half_of
 from respeed.analysis.rounds import read_rounds, settings_of
-from respeed.analysis.speedups import Samples, add_totals, make_speedups
-from respeed.analysis.tables import Cell, CellKey, Speedup
+from respeed.analysis.speedups import Samples, add_totals
+from respeed.analysis.tables import CellKey
 from respeed.machine.devices import accelerator_driver, accelerator_names, name_card
 from respeed.machine.software import package_versions
 from respeed.model import Papers
@@ -42,9 +41,8 @@ WORTH_ROUNDS = 2
 
 # Why a cell is measured again, the most urgent first.
 CLAIM_OPEN = "claim open"
-UNDECIDED = "undecided"
 WIDE = "wide interval"
-REASONS = (CLAIM_OPEN, UNDECIDED, WIDE)
+REASONS = (CLAIM_OPEN, WIDE)
 
 Try = tuple[Record, Result]
 
@@ -313,35 +311,19 @@ def find_open(
 ) -> Iterator[tuple[str, Collection[CellKey]]]:
     """Yield groups of cells that are worth measuring again, each with the reason, the most urgent first.
 
-    First come the cells that an open claim is about; then cells that cannot be distinguished from the fastest CPU row,
-    each with the cell that it is compared with; then cells with a wide interval or without one. Claims and
-    indistinguishable cells are left out if they probably need more than `most` rounds.
+    First come the cells that an open claim is about; then cells with a wide interval or without one. Claims are left
+    out if they probably need more than `most` rounds.
     """
     samples = Samples(rounds)
     judged = judge_cells(rounds, papers)
-    wanted_cells = [judged[key] for key in wanted if key in judged]
-    pairs = []
-    # An unproven cell lacks an interval, or is compared with a cell that lacks one: only the cell without an interval
-    # is measured again.
-    for cell, row in zip(wanted_cells, make_speedups(wanted_cells, samples, papers), strict=True):
-        if row.verdict == "indistinguishable":
-            pairs.append((_rounds_needed(cell, row), [row.key, row.base_key]))
     cells = add_totals([*judged.values()], samples, papers)
     claims = [(needed, sorted(keys & {*wanted})) for needed, keys in open_claims(cells, samples, papers)]
     for needed, keys in sorted(claims):
         if needed <= most:
             yield CLAIM_OPEN, keys
-    for needed, keys in sorted(pairs, key=itemgetter(0)):
-        if needed <= most:
-            yield UNDECIDED, keys
-    for cell in wanted_cells:
+    for key in filter(judged.get, wanted):
+        cell = judged[key]
         # No more rounds would settle the others.
         may_settle = cell.status == "wide" and half_of(samples.doubt(cell).error, CELL_LEVEL) < SETTLED_MARGIN
         if may_settle or cell.status == "contaminated":
-            yield WIDE, [cell.key]
-
-
-def _rounds_needed(cell: Cell, speedup: Speedup) -> float:
-    """Estimate how many rounds would show that a cell and its base differ, if their measured speedup is right."""
-    ratio = speedup.ratio
-    return cell.rounds * (ratio.half / math.log(ratio.value)) ** 2 if ratio.value != 1 else math.inf
+            yield WIDE, [key]
