@@ -106,7 +106,7 @@ class Command(NamedTuple):
     arguments: tuple[Argument, ...] = ()
 
 
-def argument(name: str, metavar: str, text: str, **options: Any) -> Argument:
+def argument(name: str, metavar: str | tuple[str, str], text: str, **options: Any) -> Argument:
     """Return an argument that takes a value, with its name for the value, its help text, and argparse's options."""
     return name, {"metavar": metavar, "help": text, **options}
 
@@ -129,6 +129,21 @@ def parse_duration(text: str) -> float:
     if duration is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 15min or 1.5h")
     return float(duration[1] or 0) * _UNITS[duration[2] or "s"]
+
+
+def parse_factor(text: str) -> float:
+    """Return the number of "60x" or "1.9"."""
+    factor = re.fullmatch(r"~?([0-9]+(?:\.[0-9]+)?)x?", text.strip())
+    if factor is None or not float(factor[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no factor; write it as 60x or 1.9x")
+    return float(factor[1])
+
+
+def parse_positive(text: str) -> float:
+    """Return a number above 0."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text) or not float(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return float(text)
 
 
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
@@ -202,6 +217,46 @@ COMMANDS = {
             argument("cell", "CELL", "TABLE/CASE or PAPER/TABLE/CASE"),
             argument("profile", "PROFILE", "the row, by its hardware profile"),
             MACHINE, SMOKE, JSON,
+        ),
+    ),
+    "speedup": Command(
+        "speedup.words:measure_speedup", "time two commands in turns, and judge how many times as fast one is",
+        "speedup 'pigz -kc log' --over 'gzip -kc log' --published 1.9x",
+        (
+            argument("command", "COMMAND", "the command that is said to be faster, as one word in quotes"),
+            argument("--over", "COMMAND", "the command that it is compared with", required=True),
+            argument("--published", "FACTOR", "how many times as fast it is said to be: 60x", type=parse_factor),
+            argument(
+                "--tolerance", "PERCENT", "how far the published number may be off (default: 10)",
+                type=parse_positive, default=10.0,
+            ),
+            argument(
+                "--minutes", "MINUTES", "how long to measure at most (default: 1)",
+                type=parse_positive, default=1.0,
+            ),
+            argument("--cores", "NUMBER", "let both use so many cores (default: all)", type=int),
+            argument("--warmup", "NUMBER", "runs before those that count, besides the first", type=int, default=0),
+            argument("--setup", "COMMAND", "run this once, before all others", default=""),
+            argument("--prepare", "COMMAND", "run this before each run, such as to empty a cache", default=""),
+            argument(
+                "--startup", "COMMAND", "a command that does nothing but start, such as 'python -c pass'", default=""
+            ),
+            ("--without-startup", {"action": "store_true", "help": "subtract what --startup takes from both"}),
+            argument(
+                "--time-pattern", "PATTERN", "take the seconds that both print: a regular expression with one group",
+                default="",
+            ),
+            argument("--check", "FILE", "both must write the same to this file; same: to standard output", default=""),
+            argument(
+                "--parameter-list", ("NAME", "VALUES"), "measure at each of these values, such as n 256,1024: {n}",
+                nargs=2, dest="parameter",
+            ),
+            ("--shell", {"action": "store_true", "help": "run the commands by /bin/sh"}),
+            ("--ignore-failure", {"action": "store_true", "help": "take exit codes other than 0"}),
+            ("--markdown", {
+                "action": "store_true", "dest": "as_markdown", "help": "print a paragraph for a review"
+            }),
+            JSON,
         ),
     ),
     "sessions": Command(

@@ -10,7 +10,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -92,6 +92,18 @@ def device_facts(pci: str | None = None) -> list[Facts]:
     """Return NVML's facts about each NVIDIA device, or only about the device at the PCI address `pci`."""
     nvml, devices = _find_devices(pci)
     return [_ask(FACTS, nvml, device) for device in devices]
+
+
+def devices_used_by(processes: Collection[int]) -> set[str]:
+    """Return the names of the NVIDIA devices on which any of these processes, by their numbers, computes now."""
+    nvml, devices = _find_devices()
+    used = set()
+    for number, device in enumerate(devices):
+        with contextlib.suppress(Exception):  # a driver that does not tell
+            running = nvml.nvmlDeviceGetComputeRunningProcesses(device)
+            if any(process.pid in processes for process in running):
+                used.add(f"GPU {number}, {nvml.nvmlDeviceGetName(device)}")
+    return used
 
 
 @functools.cache

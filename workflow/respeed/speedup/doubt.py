@@ -1,0 +1,271 @@
+"""Ask how many times as fast one command is as another, and judge what is published of that.
+
+The quicker of the two has a second place in each round: the ratio of its two places is a control, which must be 1.
+"""
+
+import hashlib
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from respeed.analysis.claims import NOT_SETTLED, NOT_TESTABLE, SMALLER, UNKNOWN, ClaimCase, judge_claim
+from respeed.analysis.controls import NEAR
+from respeed.analysis.estimates import FEWEST_ROUNDS, Estimate, estimate_ratio, rounds_missing
+from respeed.commands import UNFINISHED
+from respeed.errors import ProgramFailed, UserError
+from respeed.machine.cpu import usable_cores
+from respeed.machine.process import bind, machine_lock
+from respeed.measure.timing import seconds_now
+from respeed.speedup.turns import BLOCK_SECONDS, How, Measured, Side, begin_side, make_runner, measure_rounds
+from respeed.text import format_number, format_share, format_speedup, in_words, measured_time
+
+# A base that keeps less than this share of the other command's cores busy is no fair one.
+FEWER_CORES = 0.75
+MORE_THAN_ONE = 1.2
+# Other programs are named if they took more of a core.
+BUSY_CORES = 0.1
+# A first run that took so many times as long as later ones is named: these found something in a cache.
+CACHED = 2.0
+NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What a user asks, by the options of `respeed speedup`; `parameter` has a name, and values with commas."""
+
+    command: str
+    over: str
+    published: float | None
+    tolerance: float
+    minutes: float
+    cores: int | None
+    warmup: int
+    setup: str
+    prepare: str
+    startup: str
+    time_pattern: str
+    check: str
+    parameter: tuple[str, str] | None
+    shell: bool
+    ignore_failure: bool
+    without_startup: bool
+
+    def at(self, value: str) -> "Doubt":
+        """Return the doubt with a value of the parameter in place of its name in braces."""
+        if not self.parameter:
+            return self
+        texts: dict[str, Any] = {}
+        for key in ("command", "over", "setup", "prepare", "startup"):
+            texts[key] = getattr(self, key).replace(f"{{{self.parameter[0]}}}", value)
+        return replace(self, **texts)
+
+    @property
+    def file(self) -> str:
+        """Return the file that --check names; empty if it names none."""
+        return "" if self.check == "same" else self.check
+
+
+class Trial(NamedTuple):
+    """What was measured of a doubt at one value of its parameter: the two sides, then the control and any start-up."""
+
+    value: str
+    row: Side
+    base: Side
+    control: Side
+    startup: Side | None
+    measured: Measured
+    is_same: bool
+
+    @property
+    def control_ratio(self) -> Estimate:
+        """Return how many times as fast the quicker command is as itself."""
+        quicker = self.row if self.control.command == self.row.command else self.base
+        return _ratio(quicker.seconds, self.control.seconds)
+
+    @property
+    def is_off(self) -> bool:
+        """Return whether the control differs from 1, so that no ratio can be trusted."""
+        return self.control_ratio.is_above(1 + NEAR) or self.control_ratio.is_below(1 - NEAR)
+
+
+class Answer(NamedTuple):
+    """What came out of a trial; `verdict` is that on a paper's claim, or empty if nothing is published."""
+
+    trial: Trial
+    ratio: Estimate
+    verdict: str
+    is_trusted: bool
+    notes: tuple[str, ...]
+
+
+def ask(doubt: Doubt) -> list[Answer]:
+    """Measure the commands of a doubt at each value of its parameter; wait for another measurement on this machine.
+
+    Raises UserError if it cannot be measured as it is asked, or if a command fails in its first run.
+    """
+    _check(doubt)
+    bind(usable_cores()[: doubt.cores])
+    values = doubt.parameter[1].split(",") if doubt.parameter else [""]
+    answers = []
+    with machine_lock(None, partial(print, file=sys.stderr)):
+        for value in values:
+            answered = doubt.at(value)
+            trial = _measure(answered, value, 60 * doubt.minutes / len(values))
+            answers.append(_judge(answered, trial))
+    return answers
+
+
+def _check(doubt: Doubt) -> None:
+    """Raise UserError if a doubt cannot be measured as it is asked."""
+    cores = len(usable_cores())
+    if doubt.cores is not None and not 1 <= doubt.cores <= cores:
+        raise UserError(f"--cores: {doubt.cores} is not from 1 to {cores}, the cores that may be used here")
+    if doubt.without_startup and not doubt.startup:
+        raise UserError("--without-startup: needs --startup COMMAND, which does nothing but start")
+    if doubt.parameter and f"{{{doubt.parameter[0]}}}" not in doubt.command + doubt.over:
+        raise UserError(f"--parameter-list: neither command has {{{doubt.parameter[0]}}}")
+    for option in ("command", "over", "setup", "prepare", "startup"):
+        command = getattr(doubt, option)
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UserError(f"{option}: {command}: {str(error).lower()}") from None
+        if not words and option in ("command", "over"):
+            raise UserError(f"{option}: is empty")
+
+
+def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
+    """Run each command for the first time, and then in rounds until the budget is used up."""
+    began = seconds_now()
+    sides = []
+    results = []
+    with make_runner(_how(doubt)) as runner:
+        try:
+            if doubt.setup:
+                replace(runner, how=replace(runner.how, prepare="", time_pattern=None)).run(doubt.setup)
+            for command in (doubt.command, doubt.over):
+                sides.append(begin_side(command, runner, doubt.warmup))
+                results.append(_checksum(doubt.file) if doubt.file else sides[-1].checksum)
+            startup = begin_side(doubt.startup, runner, doubt.warmup) if doubt.startup else None
+        except ProgramFailed as error:
+            raise UserError(f"{error} in its first run; nothing was measured") from None
+        except KeyboardInterrupt:
+            raise UserError("stopped in the first runs; nothing was measured") from None
+        control = replace(min(sides, key=lambda side: side.round_seconds), seconds=[])
+        places = [*sides, control, *filter(None, [startup])]
+        measured = measure_rounds(places, runner, budget_seconds - (seconds_now() - began))
+    return Trial(value, sides[0], sides[1], control, startup, measured, results[0] == results[1])
+
+
+def _judge(doubt: Doubt, trial: Trial) -> Answer:
+    """Return the ratio of a trial, the verdict on it by the rules for papers, and what a reader should know."""
+    subtracted = trial.startup if doubt.without_startup else None
+    case = ClaimCase(
+        trial.value,
+        trial.value,
+        published=doubt.published or 1.0,
+        text="published",
+        rounding=doubt.tolerance / 100,
+        ratio=_ratio(_without(trial.base, subtracted), _without(trial.row, subtracted)),
+        rounds=trial.measured.rounds,
+    )
+    is_trusted = not (trial.measured.trouble or trial.is_off or (doubt.check and not trial.is_same))
+    verdict = ""
+    if doubt.published:
+        verdict = judge_claim("each", [case]).kind if is_trusted else NOT_JUDGED
+    return Answer(trial, case.ratio, verdict, is_trusted, tuple(_notes(doubt, trial, case)))
+
+
+def _how(doubt: Doubt) -> How:
+    """Return how the commands of a doubt are run."""
+    try:
+        pattern = re.compile(doubt.time_pattern) if doubt.time_pattern else None
+    except re.error as error:
+        raise UserError(f"--time-pattern: {doubt.time_pattern!r} is no regular expression: {error}") from None
+    return How(doubt.shell, doubt.prepare, doubt.ignore_failure, pattern)
+
+
+def _checksum(name: str) -> str:
+    """Return the checksum of the file that a command wrote."""
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"--check: {name}: cannot be read after a command ran: {error.strerror}") from None
+
+
+def _ratio(base: Sequence[float], row: Sequence[float]) -> Estimate:
+    """Return how many times as fast `row` is as `base`; NaN without a round."""
+    return estimate_ratio({0: base}, {0: row})[0] if base else UNKNOWN
+
+
+def _without(side: Side, startup: Side | None) -> list[float]:
+    """Return the seconds of a side's rounds, less those of a start-up in the same round."""
+    if startup is None:
+        return side.seconds
+    seconds = [total - alone for total, alone in zip(side.seconds, startup.seconds, strict=True)]
+    if min(seconds, default=1.0) <= 0:
+        raise UserError(f"--without-startup: {side.command} takes no longer than its start-up")
+    return seconds
+
+
+def _notes(doubt: Doubt, trial: Trial, case: ClaimCase) -> Iterator[str]:
+    """Yield what would change a reader's mind: what happened, what is not fair, what more time would bring."""
+    row = trial.row
+    base = trial.base
+    measured = trial.measured
+    if trial.is_off:
+        yield "one command over itself should be 1: this machine is too disturbed to tell"
+    if not trial.is_same:
+        yield f"results differ: {doubt.file or 'standard output'} is not the same"
+    if measured.trouble:
+        yield measured.trouble
+    elif measured.rounds < FEWEST_ROUNDS:
+        minutes = (FEWEST_ROUNDS + 1) * measured.seconds / measured.rounds / 60
+        yield f"an interval needs {FEWEST_ROUNDS} rounds (--minutes {format_number(max(minutes, 0.1), 2)})"
+    elif doubt.published and case.place == "open":
+        more = rounds_missing(case.ratio, measured.rounds) * measured.seconds / measured.rounds
+        yield f"about {in_words(more)} more would settle it (--minutes)"
+    if row.cores > MORE_THAN_ONE and base.cores < FEWER_CORES * row.cores:
+        busy = f"{format_number(base.cores, 2)} cores busy, {row.command} {format_number(row.cores, 2)}"
+        yield f"{base.command} kept {busy}; --cores 1 compares them on one core each"
+    for side in (row, base):
+        if side.first.seconds > max(BLOCK_SECONDS, CACHED * side.time.value):
+            took = measured_time(side.first.seconds, None, None).text
+            yield f"the first run of {side.command} took {took}: later ones may use what it kept (--prepare)"
+    if trial.startup and measured.rounds:
+        yield _say_startup(trial.startup, row, base, is_subtracted=doubt.without_startup)
+    if measured.foreign_cores > BUSY_CORES and not measured.trouble:
+        yield f"other programs kept {format_number(measured.foreign_cores, 2)} cores busy meanwhile"
+
+
+def _say_startup(startup: Side, row: Side, base: Side, *, is_subtracted: bool) -> str:
+    """Say what share of the quicker command's time its start-up is, and what the ratio is without it."""
+    alone = startup.time.value
+    quicker = min(row, base, key=lambda side: side.time.value)
+    line = f"start-up alone is {format_share(alone / quicker.time.value)} of the time of {quicker.command}"
+    if is_subtracted:
+        return f"{line}, and is subtracted"
+    if alone >= quicker.time.value:
+        return line
+    ratio = (base.time.value - alone) / (row.time.value - alone)
+    return f"{line}; without it {format_speedup(ratio)} (--without-startup)"
+
+
+def judge_growth(answers: Sequence[Answer]) -> str:
+    """Return whether the ratio grows from each value of the parameter to the next; empty for one value."""
+    cases = [ClaimCase(answer.trial.value, answer.trial.value, ratio=answer.ratio) for answer in answers]
+    return judge_claim("growth", cases).kind if len(cases) > 1 else ""
+
+
+def exit_code(answers: Sequence[Answer]) -> int:
+    """Return 0 if all is reproduced or larger, or not published; 1 if a ratio is smaller; 75 if it is open."""
+    kinds = {answer.verdict for answer in answers}
+    if SMALLER in kinds:
+        return 1
+    is_open = bool(kinds & {NOT_SETTLED, NOT_TESTABLE}) or not all(answer.is_trusted for answer in answers)
+    return UNFINISHED if is_open else 0
