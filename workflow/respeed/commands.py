@@ -23,7 +23,7 @@ from respeed.analysis.rounds import read_rounds
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell, ClaimRow, Status, group_by
 from respeed.analysis.trace import find_cells, trace_cell
-from respeed.errors import UserError, cannot_write, tell, unknown
+from respeed.errors import UNFINISHED, UserError, cannot_write, tell, unknown
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
 from respeed.inputs.papers import paper_names
 from respeed.measure.progress import Progress
@@ -41,9 +41,6 @@ from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.sessions import move_session, name_session, split_sessions
 from respeed.shown import Asked, machines_shown, papers_shown
 from respeed.text import NOTHING, counted
-
-# Neither success nor a mistake: the time is up, and the same command resumes the run (EX_TEMPFAIL of sysexits.h).
-UNFINISHED = 75
 
 
 def measure(

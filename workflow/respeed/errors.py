@@ -11,6 +11,8 @@ from typing import Any
 
 from respeed.text import clip, visible
 
+# Neither success nor a mistake: something is left to measure (EX_TEMPFAIL of sysexits.h).
+UNFINISHED = 75
 RESUMES = "the same command resumes the run"
 # An error of the disk is no fault of the case that was being measured.
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from respeed.analysis.claims import NOT_SETTLED, NOT_TESTABLE, SMALLER, UNKNOWN, ClaimCase, judge_claim
 from respeed.analysis.controls import NEAR
 from respeed.analysis.estimates import FEWEST_ROUNDS, Estimate, estimate_ratio, rounds_missing
-from respeed.commands import UNFINISHED
-from respeed.errors import ProgramFailed, UserError
+from respeed.errors import UNFINISHED, ProgramFailed, UserError
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind, machine_lock
 from respeed.measure.timing import seconds_now
