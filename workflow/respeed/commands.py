@@ -195,7 +195,9 @@ def show_status(smoke: bool, machine: Sequence[str], config: Sequence[str], as_j
 
 def _count_cells(run: Run, machine: str) -> list[dict[str, Any]]:
     """Count a machine's cells by table and state, and add the time at which each table was last measured."""
-    rounds = read_rounds(read_records(run.smoke, machine), run.papers)
+    rounds = run.plan.rounds
+    if machine != run.machine:
+        rounds = read_rounds(read_records(run.smoke, machine), run.papers)
     description = read_description(machine, run.smoke)
     cells = make_cells(rounds, run.papers, run.profiles, {machine: description} if description else {})
     last = rounds.groupby(["paper", "experiment"])["started"].max()

@@ -71,7 +71,7 @@ class WorkloadFacts:
         step = re.compile("(steps_)?{0}|{0}_.*".format(re.escape(framework)))
         return any(map(step.fullmatch, self.methods))
 
-    @property
+    @functools.cached_property
     def backends(self) -> Names:
         """Return the names of the backends that the workload runs on."""
         return tuple(name for name, backend in backends().items() if self.has_step_for(backend.framework))
