@@ -43,7 +43,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
 
         def measure(sides: Sequence[Side], runner: Runner, budget_seconds: float) -> Measured:
             levels = left.pop(0)
-            levels[2] *= levels[sides[2].command != sides[0].command]
+            # The control comes last.
+            levels = [*levels[:2], *levels[3:], levels[2] * levels[sides[-1].command != sides[0].command]]
             for side, level in zip(sides, levels, strict=True):
                 side.seconds = [level * noise for noise in NOISE[:rounds]]
             return Measured(rounds, 12.0, foreign, trouble)
@@ -128,7 +129,7 @@ def test_what_ended_early_is_said_and_not_judged(given: Given, capsys: pytest.Ca
     assert "note: sh ended with 3 (no room) in round 7" in text
     given((0.5, 2.0, 1.0), rounds=0, trouble="sh ended with 3 (no room) in round 1")
     code, text = ask(capsys, *TIMED, "--published", "4x")
-    assert (code, text.startswith("no round is whole: not judged")) == (75, True)
+    assert (code, text.startswith("not measured: not judged")) == (75, True)
 
 
 def test_a_startup_is_shown_and_subtracted_only_if_asked(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +163,8 @@ def test_each_value_has_a_line_and_growth_a_verdict(given: Given, capsys: pytest
     )
     given((0.5, 2.0, 1.0), (0.5, 1.0, 1.0))
     assert ask(capsys, *words)[1].endswith("it grows: trend not reproduced\n")
+    given((0.5, 1.0, 1.0), (0.5, 2.0, 1.1))
+    assert ask(capsys, *words)[1].endswith("it grows: not judged\n")
     given((0.5, 1.0, 1.0), (0.5, 2.0, 1.0))
     answers = json.loads(ask(capsys, *words, "--json")[1])["answers"]
     commands = [side["command"] for answer in answers for side in answer["sides"]]
@@ -213,7 +216,7 @@ def test_first_runs_are_the_round_if_no_other_fits(capsys: pytest.CaptureFixture
     row, base = (f"sh -c 'echo {seconds} >> log; sleep {seconds}'" for seconds in (0.3, 0.6))
     answer = measure(capsys, row, "--over", base, minutes=0.03)[1]
     assert Path("log").read_text().split() == ["0.3", "0.6"]
-    assert (answer["rounds"], answer["ratio"]["low"]) == (1, None)
+    assert (answer["rounds"], answer["ratio"]["low"], answer["control"]["value"]) == (1, None, None)
     assert 1 < answer["ratio"]["value"] < 3
 
 

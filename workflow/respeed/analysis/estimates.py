@@ -198,9 +198,6 @@ def estimate_ratio(
         The ratio, by Welch's t on logarithms, and whether it is from shared sessions. There is no interval if `base` or
         `row` has fewer than `FEWEST_ROUNDS` rounds.
     """
-    a = [np.log(seconds) for seconds in base.values()]
-    b = [np.log(seconds) for seconds in row.values()]
-    difference = _difference(_pool(a, _sizes(a)), _pool(b, _sizes(b)))
     if shared := [session for session in base if session in row]:
         a = [np.log(base[session]) for session in shared]
         b = [np.log(row[session]) for session in shared]
@@ -210,6 +207,9 @@ def estimate_ratio(
         together = _interval(_difference(_pool(a, weights), _pool(b, weights)), level)
         if together.margin is not None or len(base.keys() | row.keys()) == 1:
             return together, True
+    a = [np.log(seconds) for seconds in base.values()]
+    b = [np.log(seconds) for seconds in row.values()]
+    difference = _difference(_pool(a, _sizes(a)), _pool(b, _sizes(b)))
     return _interval(difference, level).widened(half_between([base, row], level, spreads)), False
 
 

@@ -20,7 +20,16 @@ from respeed.errors import UNFINISHED, ProgramFailed, UserError
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind, machine_lock
 from respeed.measure.timing import seconds_now
-from respeed.speedup.turns import BLOCK_SECONDS, How, Measured, Side, begin_side, make_runner, measure_rounds
+from respeed.speedup.turns import (
+    BLOCK_SECONDS,
+    How,
+    Measured,
+    Side,
+    begin_side,
+    count_first_runs,
+    make_runner,
+    measure_rounds,
+)
 from respeed.text import format_number, format_share, format_speedup, in_words, measured_time
 
 # A base that keeps less than this share of the other command's cores busy is no fair one.
@@ -84,7 +93,7 @@ class Trial(NamedTuple):
     def control_ratio(self) -> Estimate:
         """Return how many times as fast the quicker command is as itself."""
         quicker = self.row if self.control.command == self.row.command else self.base
-        return _ratio(quicker.seconds, self.control.seconds)
+        return _ratio(quicker.seconds, self.control.seconds) if self.control.seconds else UNKNOWN
 
     @property
     def is_off(self) -> bool:
@@ -139,7 +148,10 @@ def _check(doubt: Doubt) -> None:
 
 
 def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
-    """Run each command for the first time, and then in rounds until the budget is used up."""
+    """Run each command for the first time, and then in rounds until the budget is used up.
+
+    If not even one round fits into the budget, the first runs are the round, without a control.
+    """
     began = seconds_now()
     sides = []
     results = []
@@ -155,9 +167,13 @@ def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
             raise UserError(f"{error} in its first run; nothing was measured") from None
         except KeyboardInterrupt:
             raise UserError("stopped in the first runs; nothing was measured") from None
+        budget_seconds -= seconds_now() - began
         control = replace(min(sides, key=lambda side: side.round_seconds), seconds=[])
-        places = [*sides, control, *filter(None, [startup])]
-        measured = measure_rounds(places, runner, budget_seconds - (seconds_now() - began))
+        timed = [*sides, *filter(None, [startup])]
+        if sum(side.round_seconds for side in (*timed, control)) > budget_seconds:
+            measured = count_first_runs(timed)
+        else:
+            measured = measure_rounds([*timed, control], runner, budget_seconds)
     return Trial(value, sides[0], sides[1], control, startup, measured, results[0] == results[1])
 
 
@@ -257,6 +273,8 @@ def _say_startup(startup: Side, row: Side, base: Side, *, is_subtracted: bool) -
 
 def judge_growth(answers: Sequence[Answer]) -> str:
     """Return whether the ratio grows from each value of the parameter to the next; empty for one value."""
+    if not all(answer.is_trusted for answer in answers):
+        return NOT_JUDGED if len(answers) > 1 else ""
     cases = [ClaimCase(answer.trial.value, answer.trial.value, ratio=answer.ratio) for answer in answers]
     return judge_claim("growth", cases).kind if len(cases) > 1 else ""
 

@@ -234,16 +234,18 @@ class Measured(NamedTuple):
     trouble: str
 
 
+def count_first_runs(sides: Sequence[Side]) -> Measured:
+    """Take the first runs for a round."""
+    for side in sides:
+        side.seconds.append(side.first.seconds)
+    return Measured(1, sum(side.first.elapsed for side in sides), 0.0, "")
+
+
 def measure_rounds(sides: Sequence[Side], runner: Runner, budget_seconds: float) -> Measured:
-    """Measure as many rounds as fit into the budget, but at least one; if not even one fits, first runs are the round.
+    """Measure as many rounds as fit into the budget, but at least one.
 
     Every side has its seconds of the whole rounds afterwards.
     """
-    round_seconds = sum(side.round_seconds for side in sides)
-    if round_seconds > budget_seconds:
-        for side in sides:
-            side.seconds.append(side.first.seconds)
-        return Measured(1, round_seconds, 0.0, "")
     began = seconds_now()
     busy = _busy_seconds()
     trouble = ""
@@ -258,14 +260,12 @@ def measure_rounds(sides: Sequence[Side], runner: Runner, budget_seconds: float)
     except KeyboardInterrupt:
         trouble = f"it was stopped in round {rounds + 1}"
     seconds = seconds_now() - began
-    busy += sum(side.cpu_seconds for side in sides)
     for side in sides:
         del side.seconds[rounds:]
     return Measured(rounds, seconds, max(0.0, _busy_seconds() - busy) / seconds, trouble)
 
 
 def _busy_seconds() -> float:
-    """Return the CPU seconds that all programs but this one took since the system began."""
-    respeed = os.times()
+    """Return the CPU seconds that all programs took since the system began, but for this one and what it has run."""
     spent = psutil.cpu_times()
-    return spent.user + spent.system - respeed.user - respeed.system
+    return spent.user + spent.nice + spent.system - sum(os.times()[:4])

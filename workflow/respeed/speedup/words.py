@@ -110,7 +110,7 @@ def _describe_side(side: Side) -> dict[str, str]:
 def say_span(ratio: Estimate) -> str:
     """Return a ratio with both ends of its interval."""
     if math.isnan(ratio.value):
-        return "no round is whole"
+        return "not measured"
     ends = f"({format_speedup(ratio.low)} to {format_speedup(ratio.high)})" if ratio.low and ratio.high else NO_INTERVAL
     return f"{format_speedup(ratio.value)} {ends}"
 
