@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from respeed.inputs.papers import HEAD
 from respeed.inputs.reader import from_here, mistakes_of, read_yaml
 from respeed.inputs.registry import read_workload
-from respeed.paths import HARDWARE, ROOT
+from respeed.paths import ROOT, WORKFLOW
 from tests.inputs.written import FILES, read
 
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_bytes())["yaml"]
@@ -102,9 +102,9 @@ def test_irregular_and_large_files_are_refused(tmp_path: Path, kind: str) -> Non
 def test_messages_name_files_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, shown in ((ROOT, "workflow/hardware/gpu.yaml"), (ROOT / "workflow", "hardware/gpu.yaml")):
         monkeypatch.chdir(folder)
-        assert str(from_here(HARDWARE / "gpu.yaml")) == shown
+        assert str(from_here(WORKFLOW / "hardware/gpu.yaml")) == shown
     monkeypatch.chdir(tmp_path)
-    assert from_here(HARDWARE / "gpu.yaml").parts[0] == ".."
+    assert from_here(WORKFLOW / "hardware/gpu.yaml").parts[0] == ".."
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from respeed.inputs.machines import Notes, Profile
 from respeed.inputs.papers import HEAD, load_paper
 from respeed.inputs.reader import json_schema, read_yaml
 from respeed.model import UNITS, Paper
-from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, STARTERS
+from respeed.paths import ROOT, STARTERS, WORKFLOW
 from tests.inputs.written import DRAFT, DRAFT_CSV, FILES, draft, read
 from tests.known import assert_known
 
@@ -24,9 +24,9 @@ from tests.known import assert_known
 FORMS: dict[str, Any] = {"config": Config, "hardware": Profile, "machine": Notes, "paper": Paper}
 WRITTEN = {
     "config": [ROOT / "config.yaml"],
-    "hardware": [*HARDWARE.glob("*.yaml"), STARTERS / "hardware.yaml"],
-    "machine": [*MACHINES.glob("*.yaml"), STARTERS / "machine.yaml"],
-    "paper": [*PAPERS.glob("*/paper.yaml"), STARTERS / "paper/paper.yaml"],
+    "hardware": [*WORKFLOW.glob("hardware/*.yaml"), STARTERS / "hardware.yaml"],
+    "machine": [*WORKFLOW.glob("machines/*.yaml"), STARTERS / "machine.yaml"],
+    "paper": [*WORKFLOW.glob("papers/*/paper.yaml"), STARTERS / "paper/paper.yaml"],
 }
 
 

@@ -11,7 +11,7 @@ from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES
 from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import Files
 from respeed.model import Paper
-from respeed.paths import HARDWARE, PAPERS, ROOT
+from respeed.paths import ROOT, WORKFLOW
 
 TOLD = """
 profiles: [gpu]
@@ -78,19 +78,22 @@ def _one_of(files: Files[Any], name: str) -> Callable[[Path], Any]:
 def _paper(path: Path) -> Any:
     """Read the paper of either file; the other one is a right one."""
     for name, text in ((path.with_name("paper.yaml"), DRAFT), (path.with_name("published.csv"), DRAFT_CSV)):
-        known = (folder / path.parent.name / name.name for folder in (PAPERS, ROOT / "docs"))
+        known = (folder / path.parent.name / name.name for folder in (WORKFLOW / "papers", ROOT / "docs"))
         if name != path and not name.exists():
             name.write_text(next((one.read_text("utf-8") for one in known if one.exists()), text), "utf-8")
     return _one_of(PAPER_FILES, path.parent.name)(path)
 
 
+RAINA = WORKFLOW / "papers/raina2009"
 FILES = {
     "config": File("config.yaml", (ROOT / "config.yaml").read_text("utf-8"), load_config),
-    "cpu": File("mine.yaml", (HARDWARE / "torch-all.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
-    "gpu": File("mine.yaml", (HARDWARE / "gpu.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
+    "cpu": File("mine.yaml", (WORKFLOW / "hardware/torch-all.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
+    "gpu": File("mine.yaml", (WORKFLOW / "hardware/gpu.yaml").read_text("utf-8"), _one_of(PROFILE_FILES, "mine")),
     "machine": File("box.yaml", TOLD, _one_of(MACHINE_FILES, "box")),
-    "raina": File("raina2009/paper.yaml", (PAPERS / "raina2009/paper.yaml").read_text("utf-8"), _paper),
-    "printed": File("raina2009/published.csv", (PAPERS / "raina2009/published.csv").read_text("utf-8"), _paper),
+    "raina": File("raina2009/paper.yaml", (RAINA / "paper.yaml").read_text("utf-8"), _paper),
+    "printed": File(
+        "raina2009/published.csv", (WORKFLOW / "papers/raina2009/published.csv").read_text("utf-8"), _paper
+    ),
     "program": File("three-loops/paper.yaml", (ROOT / "docs/three-loops/paper.yaml").read_text("utf-8"), _paper),
     "draft": File("draft/paper.yaml", DRAFT, _paper),
 }

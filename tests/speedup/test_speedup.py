@@ -326,18 +326,18 @@ def test_what_was_measured_is_shown_when_stopped() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["", "--over", "true"], "command: is empty"),
-        (["true", "--over", "'a"], "over: 'a: no closing quotation"),
+        (["", "--over", "true"], "speedup: run: must be a command, not ''"),
+        (["true", "--over", "'a"], "speedup: over: 'a: no closing quotation"),
         (["none-such", "--over", "true"], "none-such: cannot be run: No such file or directory"),
         (["~/ours | cat", "--over", "true"],
          "~/ours: cannot be run: No such file or directory; for pipes, variables and ~ add --shell"),
-        (["true", "--over", "true", "--cores", "0"], "--cores: 0 is not from 1 to "),
+        (["true", "--over", "true", "--cores", "0"], "speedup: cores: must be greater than or equal to 1, not 0"),
         (["true", "--over", "true", "--without-startup"], "--without-startup: needs --startup COMMAND"),
         (["true", "--over", "true", "--parameter-list", "n", "1,2"], "--parameter-list: neither command has {n}"),
-        (["true", "--over", "true", "--time-pattern", "("], "--time-pattern: '(' is no regular expression: missing )"),
+        (["true", "--over", "true", "--time-pattern", "("], "time_pattern: '(' is no regular expression: missing )"),
         (["true", "--over", "true", "--check", "gone"], "--check: gone: cannot be read after a command ran: No such"),
         (["true", "--over", "true", "--published", "fast"], "'fast' is no factor; write it as 60x or 1.9x"),
-        (["true", "--over", "true", "--minutes", "0"], "'0' is no number above 0"),
+        (["true", "--over", "true", "--minutes", "0"], "speedup: minutes: must be greater than 0, not 0"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from respeed.cli import main
 from respeed.errors import UserError
 from respeed.inputs.papers import HEAD, PAPER_FILES
 from respeed.model import Paper
-from respeed.paths import PAPERS
+from respeed.paths import WORKFLOW
 from tests.made import description, make_lines
 
 # A small paper with rows, claims of several tests, algorithms, a total, and facts.
@@ -176,7 +176,7 @@ def run(command: str) -> None:
 def test_every_command_ends_with_nothing_or_a_line(examples: int, tmp_path: Path) -> None:
     """In the place of the first paper of config.yaml, with their bundle beside it."""
     papers = tmp_path / "papers"
-    shutil.copytree(PAPERS / "machine", papers / "machine")
+    shutil.copytree(WORKFLOW / "papers/machine", papers / "machine")
 
     memory = list[int]()
 

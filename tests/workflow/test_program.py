@@ -33,7 +33,7 @@ def test_a_papers_program_runs_once_allowed(project: Project) -> None:
     project.snakemake(*RUN, "--", "tables")
     cells = pd.read_csv(table)
     reasons = {*cells.loc[cells["experiment"] == "products", "reason"]}
-    assert reasons == {"there is no ./multiply in workflow/papers/three-loops; the paper's program must be built first"}
+    assert reasons == {"there is no ./multiply in the folder of three-loops; the paper's program must be built first"}
 
     project.run("gcc", "-O2", "-fopenmp", "-o", str(folder / "multiply"), str(folder / "multiply.c"))
     dry = project.snakemake("-n", *RUN).stdout

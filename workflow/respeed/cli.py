@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from respeed.errors import RESUMES, UserError, nearest, tell
 from respeed.machine.process import interrupt_when_stopped
-from respeed.paths import ROOT
+from respeed.paths import ROOT, is_study
 from respeed.text import escape_unprintable
 
 # Seconds of each unit of a duration; 0 needs none.
@@ -57,8 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options = vars(build_parser().parse_args(arguments))
         command = pkgutil.resolve_name(f"respeed.{options.pop('function')}")
-        if ROOT in Path.cwd().parents:
-            tell(f"results are those in {Path.cwd()}, not those in {ROOT}")
+        for folder in Path.cwd().parents:
+            if folder == ROOT or is_study(folder):
+                tell(f"results are those in {Path.cwd()}, not those in {folder}")
         code = command(**options)
         print(end="", flush=True)  # there is no stdout if it was closed
     except BrokenPipeError:
@@ -139,13 +140,6 @@ def parse_factor(text: str) -> float:
     return float(factor[1])
 
 
-def parse_positive(text: str) -> float:
-    """Return a number above 0."""
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?|\.[0-9]+", text) or not float(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return float(text)
-
-
 MACHINE = argument("--machine", "NAME", "the name of its records (default: this machine's)")
 MANY: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 JSON = "--json", {"action": "store_true", "dest": "as_json", "help": "print one JSON document, and nothing else"}
@@ -223,34 +217,28 @@ COMMANDS = {
         "speedup.words:measure_speedup", "time two commands in turns, and judge how many times as fast one is",
         "speedup 'pigz -kc log' --over 'gzip -kc log' --published 1.9x",
         (
-            argument("command", "COMMAND", "the command that is said to be faster, as one word in quotes"),
-            argument("--over", "COMMAND", "the command that it is compared with", required=True),
+            argument("run", "COMMAND", "the command that is said to be faster, as one word in quotes", nargs="?"),
+            argument("--over", "COMMAND", "the command that it is compared with"),
             argument("--published", "FACTOR", "how many times as fast it is said to be: 60x", type=parse_factor),
-            argument(
-                "--tolerance", "PERCENT", "how far the published number may be off (default: 10)",
-                type=parse_positive, default=10.0,
-            ),
-            argument(
-                "--minutes", "MINUTES", "how long to measure at most (default: 1)",
-                type=parse_positive, default=1.0,
-            ),
+            argument("--tolerance", "PERCENT", "how far the published number may be off (default: 10)", type=float),
+            argument("--minutes", "MINUTES", "how long to measure at most (default: 1)", type=float),
             argument("--cores", "NUMBER", "let both use so many cores (default: all)", type=int),
-            argument("--warmup", "NUMBER", "runs before those that count, besides the first", type=int, default=0),
-            argument("--setup", "COMMAND", "run this once, before all others", default=""),
-            argument("--prepare", "COMMAND", "run this before each run, such as to empty a cache", default=""),
-            argument(
-                "--startup", "COMMAND", "a command that does nothing but start, such as 'python -c pass'", default=""
-            ),
+            argument("--warmup", "NUMBER", "runs before those that count, besides the first", type=int),
+            argument("--setup", "COMMAND", "run this once, before all others"),
+            argument("--prepare", "COMMAND", "run this before each run, such as to empty a cache"),
+            argument("--startup", "COMMAND", "a command that does nothing but start, such as 'python -c pass'"),
             ("--without-startup", {"action": "store_true", "help": "subtract what --startup takes from both"}),
             argument(
-                "--time-pattern", "PATTERN", "take the seconds that both print: a regular expression with one group",
-                default="",
+                "--time-pattern", "PATTERN", "take the seconds that both print: a regular expression with one group"
             ),
-            argument("--check", "FILE", "both must write the same to this file; same: to standard output", default=""),
+            argument("--check", "FILE", "both must write the same to this file; same: to standard output"),
             argument(
                 "--parameter-list", ("NAME", "VALUES"), "measure at each of these values, such as n 256,1024: {n}",
                 nargs=2, dest="parameter",
             ),
+            argument("--claims", "FILE", "measure the claims of a repository: docs/speedup.md has its form", type=Path),
+            argument("--allow", "CHECKSUM", "run the commands of --claims, whose file has this checksum", default=""),
+            argument("--history", "FILE", "show earlier ratios, and add the new ones to this file", type=Path),
             ("--shell", {"action": "store_true", "help": "run the commands by /bin/sh"}),
             ("--ignore-failure", {"action": "store_true", "help": "take exit codes other than 0"}),
             ("--markdown", {
@@ -277,17 +265,23 @@ COMMANDS = {
         "files:check", "list every mistake in the files that people write, and in records", "check records.zip",
         (
             argument(
-                "path", "PATH", "check only these records: a folder, or a file that `export` wrote",
+                "path", "PATH",
+                "check only this: a paper's folder, claims.yaml, a folder of records, or a file that `export` wrote",
                 nargs="?", type=Path,
             ),
             argument("--show", "PAPER", "print a paper's tables, speedups and claims, to proofread them"),
         ),
     ),
+    "init": Command(
+        "files:write_study", "make a folder for a study of your own, with config.yaml, papers, rows and records",
+        "init my-study",
+        (argument("folder", "FOLDER", "the folder to make", type=Path),),
+    ),
     "new": Command(
         "files:write_starter", "write a commented file to start from", "new hardware my-gpu",
         (
             argument("kind", "KIND", ", ".join(KINDS), choices=KINDS),
-            argument("name", "NAME", "its name, and that of its file or folder"),
+            argument("name", "NAME", "its name, and that of its file or folder; of a paper, or the path of its folder"),
         ),
     ),
     "export": Command(

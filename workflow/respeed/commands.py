@@ -25,7 +25,7 @@ from respeed.analysis.tables import Cell, ClaimRow, Status, group_by
 from respeed.analysis.trace import find_cells, trace_cell
 from respeed.errors import UNFINISHED, UserError, cannot_write, tell, unknown
 from respeed.inputs.config import ALL, MOST_ROUNDS, THIS, load_config, parse_settings
-from respeed.inputs.papers import paper_names
+from respeed.inputs.papers import name_paper, paper_names
 from respeed.measure.progress import Progress
 from respeed.measure.session import measure_session
 from respeed.outcome import Outcome, announce, conclude, count_cells
@@ -34,7 +34,7 @@ from respeed.output.page import make_text
 from respeed.output.published import lay_out_published
 from respeed.output.results import Results
 from respeed.output.table import to_markdown
-from respeed.paths import check_room, hold_folder, results_folder
+from respeed.paths import RUN, check_room, hold_folder, results_folder
 from respeed.records import check_recorded, read_description, read_imports, read_records, recorded_machines
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
@@ -140,7 +140,7 @@ def show_sessions(smoke: bool, machine: str | None, set_aside: str | None, take_
     for session, aside, done in ((set_aside, True, "set aside"), (take_back, False, "taken back")):
         if session:
             records = move_session(name, smoke, session, aside=aside)
-            print(f"{name}: {counted(records, 'record')} of {session} {done}; next: ./run snakemake --cores all")
+            print(f"{name}: {counted(records, 'record')} of {session} {done}; next: {RUN}snakemake --cores all")
     headers = ["session (UTC)", "minutes", "rounds", "blocks discarded", "", "rows"]
     lines = sorted([*_list_sessions(name, smoke, aside=False), *_list_sessions(name, smoke, aside=True)])
     print(tabulate(lines, headers, disable_numparse=True))
@@ -261,15 +261,16 @@ BUILDERS = {
 }
 
 
-def make_report(only: str | None, **options: Any) -> None:
+def make_report(only: str | None, papers: Sequence[str] | None, **options: Any) -> None:
     """Build tables, the page for browsers, figures, and the report's PDF from the records that exist.
 
     With `only`, build one of these parts from the files that exist, or for "review" the tables and the reviewer's page.
-    The other `options` are those of `Asked`. Print the path of the PDF or of the reviewer's page.
+    The `papers` are names or paths; the other `options` are those of `Asked`. Print the path of the PDF or of the
+    reviewer's page.
     """
     # Matplotlib ends as it is imported if a notebook's shell names a backend that is not installed here.
     os.environ["MPLBACKEND"] = "agg"
-    choice = Asked(**options)
+    choice = Asked(papers=None if papers is None else tuple(map(name_paper, papers)), **options)
     recorded = recorded_machines(choice.smoke)
     for name in {*(choice.show or load_config().show)} - {THIS, ALL}:
         for line in unknown("show: no records of", name, recorded):

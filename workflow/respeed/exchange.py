@@ -24,6 +24,7 @@ from respeed.inputs.reader import read_bounded
 from respeed.machine import describe_machine, difference
 from respeed.machine.process import Facts
 from respeed.paths import (
+    RUN,
     check_name,
     hold_folder,
     imported_folder,
@@ -236,7 +237,7 @@ def export_records(file: Path, smoke: bool, machine: str | None = None) -> None:
     for name, number in Counter(path.parts[0] for path in files if path.name != DESCRIPTION).items():
         print(f"{name}: {counted(number, 'record')}")
     print(f"wrote {file}, {file.stat().st_size:,} bytes")
-    print(f"next, where it is to go: ./run respeed import {'--smoke ' if smoke else ''}{shlex.quote(file.name)}")
+    print(f"next, where it is to go: {RUN}respeed import {'--smoke ' if smoke else ''}{shlex.quote(file.name)}")
 
 
 # --- import
@@ -276,7 +277,7 @@ def import_records(path: Path, smoke: bool, name: str | None = None, into: str |
         names = {machine: _choose_name(machine, bundle, smoke, name, into) for machine in machines}
         for machine, chosen in names.items():
             _write_files(machine, bundle, smoke, chosen)
-    print(f"next: ./run snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
+    print(f"next: {RUN}snakemake --cores all report --config {'preset=smoke ' if smoke else ''}show=all")
 
 
 def _choose_name(machine: str, bundle: Bundle, smoke: bool, name: str | None, into: str | None) -> str:

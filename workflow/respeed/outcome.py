@@ -14,12 +14,13 @@ from respeed.analysis.estimates import SETTLED_MARGIN, rounds_missing
 from respeed.analysis.speedups import Samples
 from respeed.analysis.tables import Cell
 from respeed.errors import UserError, tell
-from respeed.inputs.config import unread_files
+from respeed.inputs.config import say_replaced, unread_files
 from respeed.inputs.consent import say_denied
 from respeed.inputs.machines import other_library
 from respeed.machine import describe_machine
 from respeed.output import load_results
 from respeed.output.finding import find
+from respeed.paths import RUN
 from respeed.records import read_records, recorded_machines
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import say_renamed
@@ -47,7 +48,7 @@ def announce(run: Run) -> str:
     goal = f"preset {preset.name}: {counted(preset.rounds, 'round')} of everything"
     if preset.most > preset.rounds and preset.minutes:
         goal += f", however long; what is then left of {preset.minutes:g} minutes a paper goes to uncertain numbers"
-    denied = [*unread_files(), *chain.from_iterable(map(say_denied, run.config.papers))]
+    denied = [*unread_files(), *say_replaced(), *chain.from_iterable(map(say_denied, run.config.papers))]
     lines = []
     if run.nodes:
         for machine, resources in run.nodes.items():
@@ -60,7 +61,7 @@ def announce(run: Run) -> str:
     lines += [*denied, *say_renamed(run.machine, run.smoke)]
     lines += say_limits(run, run.plan)
     if not is_due:
-        lines.append("nothing is due; ./run respeed measure --again measures anew")
+        lines.append(f"nothing is due; {RUN}respeed measure --again measures anew")
     else:
         seconds = run.plan.seconds_left()
         end = f"the end of round {preset.rounds}"
@@ -143,7 +144,7 @@ def count_cells(run: Run, plan: Plan) -> Outcome:
     failed = [cell for cell in judged if cell.status == "failed"]
     if failed:
         names = [f"{cell.experiment} {cell.case} on {cell.profile}: {cell.reason}" for cell in failed]
-        last += f", {len(failed)} failed: {_some(names)}; ./run respeed status shows where"
+        last += f", {len(failed)} failed: {_some(names)}; {RUN}respeed status shows where"
     lines = _say_hidden(run)
     if not run.smoke:
         samples = Samples(plan.rounds)
@@ -163,7 +164,7 @@ def _say_hidden(run: Run) -> list[str]:
     lines = []
     if sessions := split_sessions(read_records(run.smoke, run.machine, aside=True)):
         names = ", ".join(map(name_session, sessions))
-        lines.append(f"set aside, and not counted: {names} (./run respeed sessions)")
+        lines.append(f"set aside, and not counted: {names} ({RUN}respeed sessions)")
     displayed = machines_shown(run.smoke, run.machine, run.show)
     recorded = recorded_machines(run.smoke)
     hidden = [name for name in sorted(recorded) if recorded[name] and name not in displayed]
@@ -188,7 +189,7 @@ def _say_open(run: Run, judged: Sequence[Cell], samples: Samples) -> Iterator[st
         uncertain = f"{counted(len(missing), 'cell')} known less well than ±{format_share(SETTLED_MARGIN)}"
         yield f"{uncertain}; {_say_more(run, *missing[len(missing) // 2])}"
     if without:
-        yield f"{counted(without, 'cell')} without an interval; ./run respeed doctor says what disturbs"
+        yield f"{counted(without, 'cell')} without an interval; {RUN}respeed doctor says what disturbs"
 
 
 def _say_more(run: Run, more: float, rounds: int) -> str:

@@ -1,7 +1,8 @@
 """Where files lie, how they are written, and which names are allowed, since names become folders.
 
-People write files under ``workflow``. A run writes files under ``results``, or, if its cases are tiny, under
-``results/smoke``:
+People write papers, rows and notes on machines in a clone of respeed, under ``workflow``, or in a study: a folder of
+their own, which `respeed init` makes. A study has respeed's as well. A run writes files under ``results``, or, if its
+cases are tiny, under ``results/smoke``:
 
     records/<machine>/machine.json                           what the machine is
     records/<machine>/<profile>/<time>-<letters>.jsonl       what a process measured on a row of the tables
@@ -26,16 +27,19 @@ from platformdirs import user_cache_path
 
 from respeed.errors import RESUMES, UserError, cannot_write, tell
 
-# Relative to the package, so that any working directory will do.
-WORKFLOW = Path(__file__).resolve().parents[1]
-ROOT = WORKFLOW.parent
-HARDWARE = WORKFLOW / "hardware"
-PAPERS = WORKFLOW / "papers"
-MACHINES = WORKFLOW / "machines"
+PACKAGE = Path(__file__).resolve().parent
+# What a wheel brings besides Python lies in the package. A clone has it around the package.
+IN_WHEEL = PACKAGE / "share"
+ROOT = IN_WHEEL if IN_WHEEL.is_dir() else PACKAGE.parents[1]
+WORKFLOW = ROOT / "workflow"
 DATASHEETS = WORKFLOW / "datasheets.yaml"
 STARTERS = WORKFLOW / "starters"
-WORKLOADS = WORKFLOW / "respeed" / "workloads"
-BACKENDS = WORKFLOW / "respeed" / "backends"
+BACKENDS = PACKAGE / "backends"
+
+# By this line a Snakefile makes its folder a study.
+OF_STUDY = "from respeed.workflow import SNAKEFILE"
+# Papers that lie in neither place, by name: their folders.
+ELSEWHERE: dict[str, Path] = {}
 
 RESULTS = Path("results")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -43,6 +47,34 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 RESERVED = ("this", "all", "paper")
 # Several times the 20 MB that a run of all papers wrote, with its report and the compiled kernels.
 NEEDED_BYTES = 100_000_000
+
+
+def is_study(folder: Path) -> bool:
+    """Return whether a folder is a study: whether its Snakefile includes respeed's."""
+    try:
+        return OF_STUDY in (folder / "Snakefile").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+# Where config.yaml lies, and what people write: the working directory if it is a study, otherwise respeed's own folder.
+STUDY = Path.cwd() if is_study(Path()) else ROOT
+# What stands before a command that the user is to give: a clone has a script that finds the commands.
+RUN = "./run " if (STUDY / "run").is_file() else ""
+
+
+def folders_of(kind: str) -> tuple[Path, ...]:
+    """Return the folders of papers, hardware, machines or workloads: the study's own first, if this is one."""
+    shipped = (PACKAGE if kind == "workloads" else WORKFLOW) / kind
+    return (shipped,) if STUDY == ROOT else (STUDY / kind, shipped)
+
+
+def find_file(kind: str, name: str) -> Path:
+    """Return the path of a file or folder of papers, hardware or machines: the study's own, if it has that name."""
+    if kind == "papers" and name in ELSEWHERE:
+        return ELSEWHERE[name]
+    places = [folder / name for folder in folders_of(kind)]
+    return next(filter(os.path.lexists, places), places[0])
 
 
 def class_name(name: str) -> str:

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from respeed.errors import RESUMES, UserError, tell
 from respeed.inputs.config import parse_settings
+from respeed.inputs.machines import MACHINE_FILES
+from respeed.inputs.reader import from_here
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
-from respeed.paths import ROOT, check_room, hold_folder, results_folder
+from respeed.paths import ROOT, RUN, STUDY, check_room, hold_folder, is_study, results_folder
 from respeed.schedule.rows import check_same_machine
 from respeed.schedule.run import PROFILE, Run, resolve_run
 from respeed.text import shorten
@@ -30,6 +32,8 @@ from respeed.text import shorten
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
 
+# The workflow, for the Snakefile of a study.
+SNAKEFILE = str(ROOT / "workflow" / "Snakefile")
 # How often a job of Slurm whose time is up, or whose node died, is submitted again.
 RETRIES = 5
 # The plugin's words where Slurm refused a job, unless it was only out of reach.
@@ -65,6 +69,7 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     if snakemake.is_main_process and (profile := os.environ.get("SNAKEMAKE_PROFILE")):
         tell(f"SNAKEMAKE_PROFILE is set, so that the options of {profile} hold here")
     with giving_up():
+        _check_place(Path(snakemake.main_snakefile).parent)
         run = resolve_run(given_settings() | config, measures=measures)
         if not run.nodes:
             check_same_machine(run.machine, run.smoke)
@@ -77,6 +82,12 @@ def begin(snakemake: "Workflow", config: dict[str, Any]) -> Run:
     # Say where the report is even if nothing was to be done.
     atexit.register(_end_idle, run, snakemake)
     return run
+
+
+def _check_place(folder: Path) -> None:
+    """Raise UserError if the Snakefile is a study's and the working directory is not that study."""
+    if is_study(folder) and folder.resolve() != STUDY.resolve():
+        raise UserError(f"the study is {folder}, and its files are read only there: add --directory {folder}")
 
 
 def _say_what_limits_nothing(run: Run, snakemake: "Workflow") -> None:
@@ -114,7 +125,7 @@ def start(run: Run, snakemake: "Workflow") -> None:
             check_executor(run, snakemake)
             check_room(results_folder(run.smoke))
     if snakemake.dag_settings.forceall and all(map(os.path.exists, run.stamps.values())):
-        tell("what is measured stays; ./run respeed measure --again measures it anew")
+        tell(f"what is measured stays; {RUN}respeed measure --again measures it anew")
     # Snakemake has a handler of its own for SIGTERM, which waits until the current jobs are done.
     interrupt_when_stopped()
     if run.nodes:
@@ -144,7 +155,7 @@ def _is_failure(run: Run) -> bool:
     outcome = say_farewell(run)
     is_left = outcome.is_left and may_measure()
     if is_left:
-        tell("not all was measured: ./run snakemake --cores all, without a target, measures the rest")
+        tell(f"not all was measured: {RUN}snakemake --cores all, without a target, measures the rest")
     return outcome.has_failed or is_left
 
 
@@ -245,7 +256,7 @@ def failure(reason: str, outputs: list[str], logs: list[str]) -> str:
         The paths of the job's own log, and then of Slurm's.
     """
     machine = Path(outputs[0]).parent.name
-    lines = [f"{machine}: {shorten(reason)} (slurm: in workflow/machines/{machine}.yaml)"]
+    lines = [f"{machine}: {shorten(reason)} (slurm: in {from_here(MACHINE_FILES.path(machine))})"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  its log ends with: {last} ({', '.join(logs)})")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from respeed.analysis.tables import TABLES, MachineRow, dtypes_of
 from respeed.errors import UserError
-from respeed.paths import write_text
+from respeed.paths import RUN, write_text
 from respeed.text import first_line, printable
 
 # Digits of a number in a tidy table: more than any measurement has, fewer than a float prints.
@@ -19,7 +19,7 @@ DIGITS = 9
 # If a text begins with one of these characters, a spreadsheet takes the text for a formula.
 FORMULA = ("=", "+", "-", "@")
 # The end of a message about tables that are missing, or not those of the records.
-ANEW = "build the tables first: respeed report --only tables (or all: ./run snakemake report)"
+ANEW = f"build the tables first: respeed report --only tables (or all: {RUN}snakemake report)"
 AnyRow = TypeVar("AnyRow", bound=MachineRow)
 
 

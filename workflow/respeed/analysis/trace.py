@@ -14,6 +14,7 @@ from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
 from respeed.model import Experiment
+from respeed.paths import RUN
 from respeed.records import Records, is_imported, read_imports
 from respeed.text import measured_value
 
@@ -73,7 +74,7 @@ def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: b
     only = f"--only {cell.paper}/{cell.experiment}/{case}{program} --profiles {row}"
     more = f"--rounds {min(MOST_ROUNDS, rounds + MORE_ROUNDS)} --config papers={cell.paper}"
     preset = " preset=smoke" if smoke else ""
-    return f"./run respeed measure {only} {more}{preset}"
+    return f"{RUN}respeed measure {only} {more}{preset}"
 
 
 def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:

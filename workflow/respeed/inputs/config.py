@@ -12,11 +12,12 @@ from pydantic.json_schema import SkipJsonSchema
 
 from respeed.errors import UserError
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_profile, profile_names
-from respeed.inputs.papers import PAPER_FILES, load_papers, paper_names
+from respeed.inputs.papers import PAPER_FILES, load_papers, name_paper, paper_names
 from respeed.inputs.reader import fit, from_here, parse_yaml, read_yaml
+from respeed.inputs.registry import workloads
 from respeed.machine import machine_slug
 from respeed.model import FORM, LARGEST, SOME, Name, Named, Names, check_known, known
-from respeed.paths import NAME, RESERVED, ROOT
+from respeed.paths import NAME, RESERVED, STUDY, find_file, folders_of
 
 MOST_ROUNDS = 99
 Rounds = Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
@@ -38,7 +39,7 @@ Chosen = Annotated[
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
     WithJsonSchema({"anyOf": [{"const": "all"}, LISTED]}),
 ]
-PaperName = Annotated[str, known("paper", paper_names)]
+PaperName = Annotated[str, AfterValidator(name_paper), known("paper", paper_names)]
 ProfileName = Annotated[str, known("hardware profile", lambda: profile_names())]
 # Words for machines in `show`: this one, and every one that has records.
 THIS = "this"
@@ -169,7 +170,7 @@ def _is_optional(profile: str) -> bool:
         return False
 
 
-def load_config(path: Path = ROOT / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
+def load_config(path: Path = STUDY / "config.yaml", overrides: Mapping[str, Any] | None = None) -> Config:
     """Read the configuration, and check that every paper, profile and experiment that it names exists.
 
     Parameters
@@ -205,6 +206,19 @@ def _choices_of_preset(data: Mapping[str, Any]) -> dict[str, Any]:
 def unread_files() -> list[str]:
     """Return a line for each file of a profile, paper or machine that is not read because of its name."""
     return [*PROFILE_FILES.unread(), *PAPER_FILES.unread(), *MACHINE_FILES.unread()]
+
+
+def say_replaced() -> list[str]:
+    """Return a line for each file or workload of respeed's that the user's own stands in place of."""
+    lines = []
+    for kind in ("papers", "hardware", "machines"):
+        for path in sorted(folders_of(kind)[-1].glob("[!._]*")):
+            own = find_file(kind, path.name)
+            if own != path:
+                lines.append(f"{from_here(own)} stands in place of respeed's own")
+    for name in workloads().replaced:
+        lines.append(f"{from_here(workloads()[name].file)}: {name} stands in place of respeed's own")
+    return lines
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from respeed.inputs.papers import PAPER_FILES
 from respeed.inputs.reader import from_here, read_yaml
 from respeed.machine.software import checksum_of
 from respeed.model import ARCHITECTURES, Case, command_of
-from respeed.paths import ROOT, private_folder, write_text
+from respeed.paths import STUDY, private_folder, write_text
 from respeed.text import join_words
 
 # More than any program of a paper has; each file counts as so many bytes more.
@@ -80,11 +80,11 @@ def find_commands(paper: str) -> list[str]:
     commands = set[str]()
     for table in PAPER_FILES.load(paper).experiments.values():
         for case in (*table.cases, *table.smoke_cases):
-            commands |= {" ".join(map(_quote, command_of(case, row))) for row in ARCHITECTURES}
+            commands |= {" ".join(map(quote_word, command_of(case, row))) for row in ARCHITECTURES}
     return sorted(filter(None, commands))
 
 
-def _quote(word: str) -> str:
+def quote_word(word: str) -> str:
     """Return a word as a shell takes it, in which no letter can pass for another: beyond ASCII they are numbers."""
     if word.isascii() and word.isprintable():
         return shlex.quote(word)
@@ -107,7 +107,7 @@ def _find_files(paper: str) -> dict[str, str]:
     try:
         for home, folders, names in os.walk(folder, onerror=_raise):
             for path in [Path(home, name) for name in folders + names]:
-                name = _quote(str(path.relative_to(folder)))
+                name = quote_word(str(path.relative_to(folder)))
                 kind = path.lstat().st_mode
                 if stat.S_ISREG(kind):
                     room -= path.stat().st_size + A_FILE
@@ -115,7 +115,7 @@ def _find_files(paper: str) -> dict[str, str]:
                         raise UserError(f"{folder}: has too much to be looked at; keep elsewhere what is not run")
                     files[name] = checksum_of(path)
                 elif stat.S_ISLNK(kind) and not _leads_out(path, folder):
-                    files[name] = _quote(os.readlink(path))
+                    files[name] = quote_word(os.readlink(path))
                 elif not stat.S_ISDIR(kind):
                     raise UserError(
                         f"{path}: is no file, or leads out of the paper's folder; put the file itself there"
@@ -155,4 +155,4 @@ def _shown_file(consent: str) -> Path:
 
 def _allowed() -> list[str]:
     """Return `allow` as config.yaml has it; `load_config` has found mistakes in that file before."""
-    return list(read_yaml(ROOT / "config.yaml").get("allow") or ())
+    return list(read_yaml(STUDY / "config.yaml").get("allow") or ())

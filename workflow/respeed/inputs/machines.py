@@ -33,7 +33,7 @@ from respeed.model import (
     check_known,
     known,
 )
-from respeed.paths import DATASHEETS, HARDWARE, MACHINES
+from respeed.paths import DATASHEETS
 
 Instruction = Annotated[str, known("instruction", lambda: INSTRUCTIONS)]
 # The name that a Python package is imported by.
@@ -104,7 +104,7 @@ def _read_profile(name: str, path: Path) -> Profile:
     return fit(Profile, read_yaml(path), path, name=name, ladder=False)
 
 
-PROFILE_FILES = Files("hardware profile", HARDWARE, "*.yaml", _read_profile)
+PROFILE_FILES = Files("hardware profile", "hardware", "*.yaml", _read_profile)
 profile_names = PROFILE_FILES.names
 load_profile = PROFILE_FILES.load
 load_profiles = PROFILE_FILES.load_all
@@ -189,7 +189,7 @@ def _read_notes(name: str, path: Path) -> Notes:
     return fit(Notes, read_yaml(path) or {}, path, name=name)
 
 
-MACHINE_FILES = Files("machine", MACHINES, "*.yaml", _read_notes)
+MACHINE_FILES = Files("machine", "machines", "*.yaml", _read_notes)
 
 
 def notes_of(machine: str) -> Notes | None:

@@ -39,7 +39,7 @@ from respeed.model import (
     PublishedRow,
     number_bytes,
 )
-from respeed.paths import PAPERS
+from respeed.paths import ELSEWHERE, RUN, check_name
 from respeed.text import clip, name_unprintable
 
 # The workload that runs an outside program, and the names in a command that a row fills in.
@@ -90,10 +90,24 @@ def _read(name: str, path: Path) -> Paper:
     return paper
 
 
-PAPER_FILES = Files("paper", PAPERS, "*/paper.yaml", _read)
+PAPER_FILES = Files("paper", "papers", "*/paper.yaml", _read)
 paper_names = PAPER_FILES.names
 load_paper = PAPER_FILES.load
 load_papers = PAPER_FILES.load_all
+
+
+def name_paper(word: str) -> str:
+    """Return the name of a paper; of a path, which has a /, the name of its folder, by which it is found from now on.
+
+    Raises UserError if that folder has no paper.yaml, or a name that is not allowed.
+    """
+    if "/" not in word:
+        return word
+    folder = Path(word).expanduser().resolve()
+    if not (folder / "paper.yaml").is_file():
+        raise UserError(f"{word}: has no paper.yaml; {RUN}respeed new paper {word} writes one to start from")
+    ELSEWHERE[check_name("paper", folder.name, word)] = folder
+    return folder.name
 
 
 def _cases(table: Experiment, paper: str, *, is_tiny: bool = False) -> Iterator[Case]:

@@ -23,7 +23,7 @@ from yaml.scanner import ScannerError
 
 from respeed.errors import UserError, nearest, unknown
 from respeed.model import LARGEST, Names
-from respeed.paths import NAME, ROOT, check_name
+from respeed.paths import ELSEWHERE, NAME, STUDY, check_name, find_file, folders_of
 from respeed.text import clip, name_odd, name_unprintable, squeeze
 
 # People exchange these files, so their size is bounded before they are parsed. The longest paper has 23 kB.
@@ -62,22 +62,23 @@ class Files(Generic[Model]):
     ----------
     kind : str
         The word for the subject of such a file in messages.
-    folder : Path
-        The folder of the files.
+    folder : str
+        The name of their folder; a study's folder of that name comes before respeed's.
     pattern : str
-        The path of such a file in `folder`, with a star in place of the name.
+        The path of such a file in the folder, with a star in place of the name.
     read : callable
         Makes a model from a name and a path, or raises a UserError with all mistakes of the file.
     """
 
     kind: str
-    folder: Path
+    folder: str
     pattern: str
     read: Callable[[str, Path], Model]
 
     def path(self, name: str) -> Path:
         """Return the path of the file of that name."""
-        return self.folder / self.pattern.replace("*", name)
+        first, *rest = self.pattern.replace("*", name).split("/")
+        return find_file(self.folder, first).joinpath(*rest)
 
     def names(self) -> Names:
         """Return the names of all files except drafts, which are files whose names are not allowed."""
@@ -85,7 +86,7 @@ class Files(Generic[Model]):
 
     def load(self, name: str) -> Model:
         """Read the file of that name; raise UserError if there is none or it has mistakes."""
-        for line in unknown(f"{from_here(self.folder)}: no {self.kind}", name, self.names()):
+        for line in unknown(f"{from_here(folders_of(self.folder)[0])}: no {self.kind}", name, self.names()):
             raise UserError(line)
         return self._read(name)
 
@@ -113,13 +114,14 @@ class Files(Generic[Model]):
         return lines
 
     def unread(self) -> list[str]:
-        """Return a line for each file in the folder that is not read because of its name, except notes and backups."""
+        """Return a line for each file of the user's that is not read because of its name, except notes and backups."""
         lines = []
+        folder = folders_of(self.folder)[0]
         read = {self.path(name) for name in self._stems()}
-        for path in sorted(self.folder.glob("[!._]*")):
+        for path in sorted(folder.glob("[!._]*")):
             if read.isdisjoint({path, self.path(path.name)}) and not path.name.endswith(NOTES):
                 stem, _, _ = path.name.partition(".")
-                wanted = self.path(stem).relative_to(self.folder)
+                wanted = self.pattern.replace("*", stem)
                 lines.append(f"{from_here(path)}: is not read; a {self.kind}'s file here is named {wanted}")
         return lines
 
@@ -129,14 +131,16 @@ class Files(Generic[Model]):
         return self.read(name, path)
 
     def _stems(self) -> list[str]:
-        paths = self.folder.glob(self.pattern)
-        names = [path.relative_to(self.folder).parts[0] for path in paths]
-        return sorted(name.removesuffix(".yaml") for name in names)
+        names = {*ELSEWHERE} if self.folder == "papers" else set()
+        for folder in folders_of(self.folder):
+            paths = folder.glob(self.pattern)
+            names |= {path.relative_to(folder).parts[0].removesuffix(".yaml") for path in paths}
+        return sorted(names)
 
 
 def from_here(path: Path) -> Path:
-    """Return the path for messages, relative to the working directory if the path lies there or in the project."""
-    if path.is_relative_to(ROOT) or path.is_relative_to(Path.cwd()):
+    """Return the path for messages, relative to the working directory if the path lies there or in the study."""
+    if path.is_relative_to(STUDY) or path.is_relative_to(Path.cwd()):
         return Path(os.path.relpath(path))
     return path
 

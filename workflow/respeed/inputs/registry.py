@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from respeed.errors import UserError, unknown
 from respeed.inputs.reader import fit, from_here, read_text
 from respeed.model import SOME, Names
-from respeed.paths import BACKENDS, WORKLOADS
+from respeed.paths import BACKENDS, folders_of
 
 MAX_BYTES = 1_000_000
 # A backend declares a field as a constant in capitals.
@@ -87,11 +87,15 @@ class BackendFacts:
 
 
 class Declared(dict[str, Facts]):
-    """The facts of what can be used, by name; `broken` has the error that says why something cannot be used."""
+    """The facts of what can be used, by name.
+
+    `broken` has the error that says why something cannot be used; `replaced`, the names of which a study has its own.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.broken: dict[str, UserError] = {}
+        self.replaced: list[str] = []
 
     def add(self, name: str, read: Callable[..., Facts], *arguments: Any) -> None:
         """Call `read`, and add the facts that it returns, or the error that it raises."""
@@ -114,11 +118,11 @@ def backends() -> Declared[BackendFacts]:
 def workloads() -> Declared[WorkloadFacts]:
     """Return the facts of all workloads, by name.
 
-    A workload is a public class that has any of METHODS or inherits one. A file that is not Python is listed under the
-    file's name.
+    A workload is a public class that has any of METHODS or inherits one. A study's own comes before respeed's of the
+    same name. A file that is not Python is listed under the file's name.
     """
     declared = Declared[WorkloadFacts]()
-    for path in sorted(WORKLOADS.glob("[!_]*.py")):
+    for path in files_of_workloads():
         try:
             classes = _classes(path)
         except UserError as error:
@@ -126,9 +130,22 @@ def workloads() -> Declared[WorkloadFacts]:
             continue
         for name in classes:
             methods = {getattr(statement, "name", "") for statement in _body(name, classes)}
-            if not name.startswith("_") and methods & {*METHODS}:
-                declared.add(re.sub("(?<!^)(?=[A-Z])", "_", name).lower(), read_workload, path, name)
+            workload = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+            if name.startswith("_") or not methods & {*METHODS}:
+                continue
+            if workload in declared or workload in declared.broken:
+                declared.replaced.append(workload)
+            else:
+                declared.add(workload, read_workload, path, name)
     return declared
+
+
+def files_of_workloads() -> list[Path]:
+    """Return the files that may define workloads: those of a study, and then respeed's."""
+    files = []
+    for folder in folders_of("workloads"):
+        files += sorted(folder.glob("[!_]*.py"))
+    return files
 
 
 def broken_files() -> list[str]:

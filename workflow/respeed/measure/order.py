@@ -1,5 +1,8 @@
 """The order that the parent sends to a measuring process: which cases to measure, and how."""
 
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import SkipValidation
@@ -30,7 +33,8 @@ class Job:
 class Order:
     """All that the measuring process must know: it reads no configuration files.
 
-    `cpus` are the CPUs that the process is bound to; if empty, it is not bound.
+    `cpus` are the CPUs that the process is bound to; if empty, it is not bound. `papers` has the folders of papers that
+    were named by their paths.
     """
 
     profile: Annotated[Profile, SkipValidation]
@@ -39,6 +43,7 @@ class Order:
     cases: tuple[Job, ...]
     timing: TimingProtocol
     seed: int
+    papers: Mapping[str, Path] = field(default_factory=dict)
 
 
 def untimed(job: Job, status: str, reason: str | None = None) -> Facts:

@@ -16,6 +16,7 @@ from respeed.analysis.rounds import Conditions, JudgedRound, count_causes
 from respeed.analysis.tables import CellKey, Round, group_by
 from respeed.measure.timing import seconds_now
 from respeed.model import CPU_ARCHITECTURES, DEVICE_ARCHITECTURES, number_bytes
+from respeed.paths import RUN
 from respeed.records import Record, Result
 from respeed.schedule.plan import Plan, Turn
 from respeed.schedule.work import Wanted
@@ -155,8 +156,8 @@ class Progress:
         if not self._is_warned and 2 * self._discarded > self._blocks >= TELLING_BLOCKS:
             self._is_warned = True
             self.say(
-                "respeed: this machine is not quiet: close other programs, or stop and measure later; ./run respeed "
-                "doctor names busy programs"
+                "respeed: this machine is not quiet: close other programs, or stop and measure later; "
+                f"{RUN}respeed doctor names busy programs"
             )
 
     def end(self, reason: str) -> None:

@@ -9,6 +9,7 @@ from respeed.measure.order import Job, Order
 from respeed.measure.progress import Progress
 from respeed.measure.timing import wrong_clock
 from respeed.measure.turn import measure_turn
+from respeed.paths import ELSEWHERE
 from respeed.schedule.plan import Plan, Turn, read_plan
 from respeed.schedule.work import Work
 from respeed.text import counted, format_share, in_words
@@ -63,7 +64,7 @@ def _measure(turn: Turn, plan: Plan, lock: Held, progress: Progress) -> str | No
     for entry in turn:
         wanted = entry.wanted
         jobs.append(Job(wanted.case, entry.goal, wanted.source, wanted.rehearsals, wanted.guess))
-    order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed)
+    order = Order(row.profile, row.threads, row.cpus, tuple(jobs), work.timing, work.seed, ELSEWHERE)
     progress.begin_turn(plan, turn)
     records = measure_turn(order, work.machine, work.smoke, lock, progress)
     progress.end_turn()

@@ -37,7 +37,7 @@ from respeed.machine.process import (
 from respeed.machine.software import package_versions, source_commit
 from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import seconds_now, utc_now
-from respeed.paths import ROOT
+from respeed.paths import ELSEWHERE, ROOT
 from respeed.records import OddLine, Record, Result, Start, append_line, new_record
 from respeed.text import shorten
 
@@ -127,7 +127,7 @@ class _Process:
             try:
                 self._note("a process starts, and loads its library")
                 with contextlib.suppress(BrokenPipeError):
-                    worker.stdin.write(json.dumps(asdict(self.order)))
+                    worker.stdin.write(json.dumps(asdict(self.order), default=str))
                     worker.stdin.close()
                 is_silent = self._listen(worker)
             except BaseException:
@@ -255,6 +255,7 @@ def _run(text: str, emit: Callable[..., None]) -> None:
         return
     data = json.loads(text)
     order: Order = TypeAdapter(Order).validate_python(data | {"profile": Profile(**data["profile"])})
+    ELSEWHERE.update(order.papers)
     try:
         bind(order.cpus)
     except OSError as error:

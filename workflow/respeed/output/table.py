@@ -20,6 +20,7 @@ from jinja2.filters import do_mark_safe
 
 from respeed.analysis.columns import write_csv
 from respeed.analysis.tables import group_by
+from respeed.paths import RUN
 from respeed.text import Value, printable
 
 # More cases than this are hard to read side by side.
@@ -211,5 +212,6 @@ def templates(escaping: Callable[[str], str]) -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals["RUN"] = RUN
     environment.filters |= {"markdown": to_markdown, "html": to_html}
     return environment

@@ -17,9 +17,12 @@ from typing import Any
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profiles, notes_of
+from respeed.inputs.papers import PAPER_FILES
+from respeed.inputs.reader import from_here
+from respeed.inputs.registry import files_of_workloads
 from respeed.machine import describe_machine
 from respeed.model import Names, Papers
-from respeed.paths import HARDWARE, MACHINES, PAPERS, ROOT, WORKLOADS, results_folder
+from respeed.paths import ELSEWHERE, RUN, STUDY, find_file, folders_of, results_folder
 from respeed.records import files_of_machine, record_paths, recorded_machines, write_description
 from respeed.schedule.plan import Plan, read_plan
 from respeed.schedule.rows import Row, Rows, check_same_machine, find_rows
@@ -146,10 +149,10 @@ class Run:
 
     def _checksum(self, machine: str) -> str:
         """Return a checksum of the settings and files that decide what is asked of a machine's node."""
-        files = [ROOT / "config.yaml", MACHINES / f"{machine}.yaml"]
-        files += [*HARDWARE.glob("*.yaml"), *WORKLOADS.glob("*.py")]
+        files = [STUDY / "config.yaml", MACHINE_FILES.path(machine), *files_of_workloads()]
+        files += map(PROFILE_FILES.path, PROFILE_FILES.names())
         for paper in self.config.papers:
-            files += (PAPERS / paper).glob("*")
+            files += find_file("papers", paper).glob("*")
         texts = [setting.encode() for setting in self.settings]
         texts += [path.read_bytes() for path in sorted(files) if path.is_file()]
         return hashlib.sha256(b"\n".join(texts)).hexdigest()[:12]
@@ -165,9 +168,11 @@ class Run:
         for machine in recorded_machines(self.smoke):
             if machine not in self.stamps and not {machine, ALL}.isdisjoint(self.show):
                 records += files_of_machine(self.smoke, machine)
-        files = [*HARDWARE.glob("*.yaml"), *MACHINES.glob("*.yaml")]
+        files = list[Path]()
+        for kind in (PROFILE_FILES, MACHINE_FILES):
+            files += map(kind.path, kind.names())
         for paper in self.papers:
-            files += [PAPERS / paper / "paper.yaml", PAPERS / paper / "published.csv"]
+            files += [PAPER_FILES.path(paper), PAPER_FILES.path(paper).with_name("published.csv")]
         paths = [os.path.relpath(path) for path in files if path.is_file()]
         return [*self.stamps.values(), *sorted(map(str, records)), *sorted(paths)]
 
@@ -182,7 +187,8 @@ class Run:
     def shown(self) -> list[str]:
         """Return the arguments of `respeed report`: which records, this machine, which machines, and the papers."""
         kind = ["--smoke"] if self.smoke else []
-        return [*kind, "--machine", self.machine, "--show", *self.show, "--papers", *self.config.papers]
+        papers = [str(ELSEWHERE.get(paper, paper)) for paper in self.config.papers]
+        return [*kind, "--machine", self.machine, "--show", *self.show, "--papers", *papers]
 
     def how_to_measure(self, machine: str) -> list[str]:
         """Return the arguments of the `respeed measure` command that measures a machine."""
@@ -228,6 +234,11 @@ def _among(known: Container[str], names: Names) -> Names:
     return tuple(name for name in names if name in known)
 
 
+def _machines() -> Path:
+    """Return the folder of the user's notes on machines, for messages."""
+    return from_here(folders_of("machines")[0])
+
+
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
     """Return, by machine, the resources to ask Slurm for: of all machines whose file has `slurm:`, or of `only`."""
     nodes = {}
@@ -239,9 +250,8 @@ def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
             nodes[machine]["slurm_extra"] = shlex.join(options)
     if not nodes:
         raise UserError(
-            f"cluster: no file in {MACHINES.relative_to(ROOT)} has slurm:; ./run respeed new machine NAME writes one "
-            "to start from"
+            f"cluster: no file in {_machines()} has slurm:; {RUN}respeed new machine NAME writes one to start from"
         )
     if only and only not in nodes:
-        raise UserError(f"machine: {only!r} has no slurm: in {MACHINES.relative_to(ROOT)}{nearest(only, nodes)}")
+        raise UserError(f"machine: {only!r} has no slurm: in {_machines()}{nearest(only, nodes)}")
     return {only: nodes[only]} if only else nodes

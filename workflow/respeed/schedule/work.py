@@ -19,7 +19,7 @@ from respeed.inputs.machines import Profile
 from respeed.inputs.registry import runs, workloads
 from respeed.machine.software import checksums
 from respeed.model import Case, Experiment, Paper, Papers, command_of
-from respeed.paths import PAPERS
+from respeed.paths import find_file
 from respeed.protocol import REAL, SMOKE, TimingProtocol
 from respeed.schedule.rows import LADDER_BACKEND, Row, Rows, climb
 
@@ -244,7 +244,7 @@ def source_of(case: Case, architecture: str) -> str:
     command = command_of(case, architecture)
     programs = {}
     if command:
-        programs = checksums(command, PAPERS / case.program["paper"])
+        programs = checksums(command, find_file("papers", case.program["paper"]))
     sources = json.dumps([_digest_of(case.workload), programs], sort_keys=True)
     return hashlib.sha256(sources.encode()).hexdigest()[:16]
 

@@ -4,14 +4,18 @@ The quicker of the two has a second place in each round: the ratio of its two pl
 """
 
 import hashlib
+import math
 import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
 
 from respeed.analysis.claims import NOT_SETTLED, NOT_TESTABLE, SMALLER, UNKNOWN, ClaimCase, judge_claim
 from respeed.analysis.controls import NEAR
@@ -20,8 +24,10 @@ from respeed.errors import UNFINISHED, ProgramFailed, UserError
 from respeed.machine.cpu import usable_cores
 from respeed.machine.process import bind, machine_lock
 from respeed.measure.timing import seconds_now
+from respeed.model import FORM, Count, Positive, Text
 from respeed.speedup.turns import (
     BLOCK_SECONDS,
+    MOST_ROUNDS,
     How,
     Measured,
     Side,
@@ -30,7 +36,7 @@ from respeed.speedup.turns import (
     make_runner,
     measure_rounds,
 )
-from respeed.text import format_number, format_share, format_speedup, in_words, measured_time
+from respeed.text import NO_INTERVAL, format_number, format_share, format_speedup, in_words, measured_time
 
 # A base that keeps less than this share of the other command's cores busy is no fair one.
 FEWER_CORES = 0.75
@@ -40,35 +46,62 @@ BUSY_CORES = 0.1
 # A first run that took so many times as long as later ones is named: these found something in a cache.
 CACHED = 2.0
 NOT_JUDGED = "not judged"
+# The fields of a doubt that are commands.
+COMMANDS = ("run", "over", "setup", "prepare", "startup")
 
 
-@dataclass(frozen=True)
+def _check_command(command: str) -> str:
+    """Return a command if it has the words of one; raise ValueError if a quote in it has no end."""
+    try:
+        shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"{command}: {str(error).lower()}") from None
+    return command
+
+
+def _check_pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    return pattern
+
+
+SOME_WORD = Field(pattern=r"\S", description="a command")
+Command = Annotated[str, Field(max_length=1000), AfterValidator(_check_command)]
+
+
+@dataclass(frozen=True, config=FORM, kw_only=True)
 class Doubt:
-    """What a user asks, by the options of `respeed speedup`; `parameter` has a name, and values with commas."""
+    """What a user asks, by the options of `respeed speedup`, and the sentence that says it, if any.
 
-    command: str
-    over: str
-    published: float | None
-    tolerance: float
-    minutes: float
-    cores: int | None
-    warmup: int
-    setup: str
-    prepare: str
-    startup: str
-    time_pattern: str
-    check: str
-    parameter: tuple[str, str] | None
-    shell: bool
-    ignore_failure: bool
-    without_startup: bool
+    `parameter` has a name, and values with commas.
+    """
+
+    says: Annotated[str, Field(max_length=1000)] = ""
+    run: Annotated[Command, SOME_WORD]
+    over: Annotated[Command, SOME_WORD]
+    published: Positive | None = None
+    tolerance: Positive = 10.0
+    minutes: Positive = 1.0
+    cores: Count | None = None
+    warmup: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
+    setup: Command = ""
+    prepare: Command = ""
+    startup: Command = ""
+    time_pattern: Annotated[str, Field(max_length=1000), AfterValidator(_check_pattern)] = ""
+    check: str = ""
+    parameter: tuple[Text, Text] | None = None
+    shell: bool = False
+    ignore_failure: bool = False
+    without_startup: bool = False
 
     def at(self, value: str) -> "Doubt":
         """Return the doubt with a value of the parameter in place of its name in braces."""
         if not self.parameter:
             return self
         texts: dict[str, Any] = {}
-        for key in ("command", "over", "setup", "prepare", "startup"):
+        for key in COMMANDS:
             texts[key] = getattr(self, key).replace(f"{{{self.parameter[0]}}}", value)
         return replace(self, **texts)
 
@@ -135,16 +168,8 @@ def _check(doubt: Doubt) -> None:
         raise UserError(f"--cores: {doubt.cores} is not from 1 to {cores}, the cores that may be used here")
     if doubt.without_startup and not doubt.startup:
         raise UserError("--without-startup: needs --startup COMMAND, which does nothing but start")
-    if doubt.parameter and f"{{{doubt.parameter[0]}}}" not in doubt.command + doubt.over:
+    if doubt.parameter and f"{{{doubt.parameter[0]}}}" not in doubt.run + doubt.over:
         raise UserError(f"--parameter-list: neither command has {{{doubt.parameter[0]}}}")
-    for option in ("command", "over", "setup", "prepare", "startup"):
-        command = getattr(doubt, option)
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise UserError(f"{option}: {command}: {str(error).lower()}") from None
-        if not words and option in ("command", "over"):
-            raise UserError(f"{option}: is empty")
 
 
 def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
@@ -153,13 +178,15 @@ def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
     If not even one round fits into the budget, the first runs are the round, without a control.
     """
     began = seconds_now()
+    pattern = re.compile(doubt.time_pattern) if doubt.time_pattern else None
+    how = How(doubt.shell, doubt.prepare, doubt.ignore_failure, pattern)
     sides = []
     results = []
-    with make_runner(_how(doubt)) as runner:
+    with make_runner(how) as runner:
         try:
             if doubt.setup:
                 replace(runner, how=replace(runner.how, prepare="", time_pattern=None)).run(doubt.setup)
-            for command in (doubt.command, doubt.over):
+            for command in (doubt.run, doubt.over):
                 sides.append(begin_side(command, runner, doubt.warmup))
                 results.append(_checksum(doubt.file) if doubt.file else sides[-1].checksum)
             startup = begin_side(doubt.startup, runner, doubt.warmup) if doubt.startup else None
@@ -194,15 +221,6 @@ def _judge(doubt: Doubt, trial: Trial) -> Answer:
     if doubt.published:
         verdict = judge_claim("each", [case]).kind if is_trusted else NOT_JUDGED
     return Answer(trial, case.ratio, verdict, is_trusted, tuple(_notes(doubt, trial, case)))
-
-
-def _how(doubt: Doubt) -> How:
-    """Return how the commands of a doubt are run."""
-    try:
-        pattern = re.compile(doubt.time_pattern) if doubt.time_pattern else None
-    except re.error as error:
-        raise UserError(f"--time-pattern: {doubt.time_pattern!r} is no regular expression: {error}") from None
-    return How(doubt.shell, doubt.prepare, doubt.ignore_failure, pattern)
 
 
 def _checksum(name: str) -> str:
@@ -269,6 +287,14 @@ def _say_startup(startup: Side, row: Side, base: Side, *, is_subtracted: bool) -
         return line
     ratio = (base.time.value - alone) / (row.time.value - alone)
     return f"{line}; without it {format_speedup(ratio)} (--without-startup)"
+
+
+def say_span(ratio: Estimate) -> str:
+    """Return a ratio with both ends of its interval."""
+    if math.isnan(ratio.value):
+        return "not measured"
+    ends = f"({format_speedup(ratio.low)} to {format_speedup(ratio.high)})" if ratio.low and ratio.high else NO_INTERVAL
+    return f"{format_speedup(ratio.value)} {ends}"
 
 
 def judge_growth(answers: Sequence[Answer]) -> str:

@@ -1,48 +1,112 @@
 """What is printed of a doubt: the answer first, and then what would change a reader's mind."""
 
 import json
-import math
 import platform
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
 from respeed.analysis.estimates import Estimate, number_of
+from respeed.errors import UNFINISHED, UserError
+from respeed.inputs.reader import fit
 from respeed.machine import describe_machine
-from respeed.speedup.doubt import Answer, Doubt, ask, exit_code, judge_growth
+from respeed.speedup.claims import read_claims, say_denied
+from respeed.speedup.doubt import Answer, Doubt, ask, exit_code, judge_growth, say_span
+from respeed.speedup.history import Entry, add_to_history, read_history, say_before
 from respeed.speedup.turns import Side
 from respeed.text import (
-    NO_INTERVAL,
     NOTHING,
     counted,
     format_number,
-    format_speedup,
     in_words,
     join_words,
     measured_time,
 )
 
+# What stands for the file in a message about options.
+OPTIONS = Path("speedup")
 
-def measure_speedup(as_json: bool, as_markdown: bool, **options: Any) -> int:
-    """Measure the two commands of a `Doubt`, print what came out, and return the exit code (see `exit_code`)."""
-    doubt = Doubt(**options)
-    answers = ask(doubt)
-    if as_json:
-        print(json.dumps(_document(doubt, answers), indent=1, allow_nan=False))
+
+class Outcome(NamedTuple):
+    """What came out of a doubt: its answers, or the line that says why there are none."""
+
+    doubt: Doubt
+    answers: Sequence[Answer]
+    error: str = ""
+
+
+def measure_speedup(
+    claims: Path | None, allow: str, history: Path | None, as_json: bool, as_markdown: bool, **options: Any
+) -> int:
+    """Measure the commands of a `Doubt`, or of the `claims` in a file, and print what came out.
+
+    Without the checksum of the file in `allow`, print its commands and run none. A file with the `history` of ratios
+    is read and gets a line for each new one. Options that are None or false were not given.
+
+    Returns
+    -------
+    int
+        2 if a claim could not be measured; otherwise as `exit_code` has it.
+    """
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    if claims:
+        if given:
+            names = join_words(sorted(given))
+            raise UserError(f"--claims: the file says how each of its claims is measured; leave out: {names}")
+        if denied := say_denied(claims, allow):
+            print("\n".join(denied))
+            return UNFINISHED
+        doubts: Sequence[Doubt] = read_claims(claims)
+    elif {"run", "over"} <= given.keys():
+        doubts = [fit(Doubt, given, OPTIONS)]
     else:
-        print("\n".join((_for_review if as_markdown else _lines)(doubt, answers)))
-    return exit_code(answers)
+        raise UserError("speedup: needs COMMAND and --over COMMAND, or --claims FILE")
+    before = read_history(history) if history else []
+    outcomes = []
+    for doubt in doubts:
+        outcomes.append(_ask(doubt, is_alone=not claims))
+        if history:
+            add_to_history(history, doubt, outcomes[-1].answers)
+        if not as_json:
+            print("\n".join((_for_review if as_markdown else _lines)(outcomes[-1], before)), flush=True)
+    if as_json:
+        documents = [_document(outcome) for outcome in outcomes]
+        print(json.dumps(documents if claims else documents[0], indent=1, allow_nan=False))
+    elif claims:
+        print(_count(outcomes))
+    if any(outcome.error for outcome in outcomes):
+        return 2
+    return exit_code([answer for outcome in outcomes for answer in outcome.answers])
 
 
-def _document(doubt: Doubt, answers: Sequence[Answer]) -> dict[str, Any]:
+def _ask(doubt: Doubt, *, is_alone: bool) -> Outcome:
+    """Measure a doubt; of several, one that cannot be measured does not end the others."""
+    try:
+        return Outcome(doubt, ask(doubt))
+    except UserError as error:
+        if is_alone:
+            raise
+        return Outcome(doubt, [], str(error))
+
+
+def _count(outcomes: Sequence[Outcome]) -> str:
+    """Return how many claims hold."""
+    hold = 0
+    for outcome in outcomes:
+        hold += not outcome.error and exit_code(outcome.answers) == 0
+    return f"{hold} of {counted(len(outcomes), 'claim')} reproduced"
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
     """Return all that is known of a doubt."""
     facts = []
-    for answer in answers:
+    for answer in outcome.answers:
         trial = answer.trial
         facts.append(
             {
@@ -57,16 +121,27 @@ def _document(doubt: Doubt, answers: Sequence[Answer]) -> dict[str, Any]:
                 "notes": answer.notes,
             }
         )
-    return {**asdict(doubt), "answers": facts, "growth": judge_growth(answers), "machine": describe_machine()}
+    return {
+        **asdict(outcome.doubt),
+        "error": outcome.error,
+        "answers": facts,
+        "growth": judge_growth(outcome.answers),
+        "machine": describe_machine(),
+    }
 
 
 def _numbers(estimate: Estimate) -> dict[str, float | None]:
     return {"value": number_of(estimate.value), "low": estimate.low, "high": estimate.high}
 
 
-def _lines(doubt: Doubt, answers: Sequence[Answer]) -> Iterator[str]:
+def _lines(outcome: Outcome, before: Sequence[Entry]) -> Iterator[str]:
     """Yield the lines for a terminal."""
-    for answer in answers:
+    doubt = outcome.doubt
+    if doubt.says:
+        yield doubt.says
+    if outcome.error:
+        yield f"not measured: {outcome.error}"
+    for answer in outcome.answers:
         yield _say(doubt, answer)
         if not doubt.parameter:
             yield ""
@@ -77,8 +152,11 @@ def _lines(doubt: Doubt, answers: Sequence[Answer]) -> Iterator[str]:
             yield f"{_say_rounds(answer)}; the quicker one over itself: {say_span(answer.trial.control_ratio)}"
         for note in answer.notes:
             yield f"note: {note}"
-    if growth := judge_growth(answers):
+        yield from say_before(before, doubt, answer)
+    if growth := judge_growth(outcome.answers):
         yield f"from value to value it grows: {growth}"
+    if doubt.says:
+        yield ""
 
 
 def _say(doubt: Doubt, answer: Answer) -> str:
@@ -107,20 +185,20 @@ def _describe_side(side: Side) -> dict[str, str]:
     }
 
 
-def say_span(ratio: Estimate) -> str:
-    """Return a ratio with both ends of its interval."""
-    if math.isnan(ratio.value):
-        return "not measured"
-    ends = f"({format_speedup(ratio.low)} to {format_speedup(ratio.high)})" if ratio.low and ratio.high else NO_INTERVAL
-    return f"{format_speedup(ratio.value)} {ends}"
-
-
-def _for_review(doubt: Doubt, answers: Sequence[Answer]) -> Iterator[str]:
+def _for_review(outcome: Outcome, before: Sequence[Entry]) -> Iterator[str]:
     """Yield a paragraph in Markdown for a review: what was found of the claim, where, and how."""
-    yield f"`{doubt.command}` over `{doubt.over}`:"
-    for answer in answers:
-        yield ". ".join([f"**{_say(doubt, answer)}**", *answer.notes, _say_rounds(answer)]) + "."
+    doubt = outcome.doubt
+    if doubt.says:
+        yield f"{doubt.says}\n"
+    yield f"`{doubt.run}` over `{doubt.over}`:"
+    if outcome.error:
+        yield f"not measured: {outcome.error}."
+    for answer in outcome.answers:
+        parts = [f"**{_say(doubt, answer)}**", *answer.notes, _say_rounds(answer), *say_before(before, doubt, answer)]
+        yield ". ".join(parts) + "."
     hardware = describe_machine()
     where = join_words([hardware["cpu"] or "an unnamed CPU", *hardware["accelerators"]])
     day = datetime.now(UTC).date().isoformat()
     yield f"Measured on {where}, {platform.platform(terse=True)}, {day}, by `{shlex.join(['respeed', *sys.argv[1:]])}`."
+    if doubt.says:
+        yield ""

@@ -12,18 +12,20 @@ Files are parsed before they are imported, so that a broken file affects only it
 """
 
 import functools
-import importlib
+import importlib.util
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Case, Names
-from respeed.paths import WORKLOADS, class_name
+from respeed.paths import PACKAGE, class_name, folders_of
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
 Arrays = SimpleNamespace
@@ -174,13 +176,26 @@ def workload(cls: type[Item]) -> type[Item]:
 
 @functools.cache
 def find_workload(name: str) -> type[Workload]:
-    """Import the class of the workload `name` from the file that defines it; KeyError if no file does."""
+    """Import the class of the workload `name` from the file that defines it, a study's first; KeyError if none does."""
     begin = f"\nclass {class_name(name)}("
-    for path in sorted(WORKLOADS.glob("[!_]*.py")):
-        if begin in path.read_text(encoding="utf-8"):
-            module = importlib.import_module(f"respeed.workloads.{path.stem}")
-            return cast(type[Workload], getattr(module, class_name(name)))
+    for folder in folders_of("workloads"):
+        for path in sorted(folder.glob("[!_]*.py")):
+            if begin in path.read_text(encoding="utf-8"):
+                return cast(type[Workload], getattr(_import(path), class_name(name)))
     raise KeyError(name)
+
+
+def _import(path: Path) -> ModuleType:
+    """Import a file of workloads; one of a study is no part of the package, so that it hides no module of it."""
+    if path.is_relative_to(PACKAGE):
+        return importlib.import_module(f"respeed.workloads.{path.stem}")
+    spec = importlib.util.spec_from_file_location(f"workloads.{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def make_workload(case: Case) -> Workload:

@@ -30,7 +30,7 @@ from respeed.errors import NotMeasurable, ProgramFailed, WrongResult
 from respeed.machine.process import read_word
 from respeed.machine.software import checksums, files_of
 from respeed.model import filled
-from respeed.paths import PAPERS
+from respeed.paths import find_file
 from respeed.text import clip, printable
 from respeed.workloads import Arrays, Named, Pairs, Row, Step, Workload
 
@@ -111,7 +111,7 @@ class Program(Given, Workload):
             raise WrongResult(f"{runner.name} was changed while it was measured")
         if "file" not in entry:
             return {"ended": (np.ones(1), np.ones(1))}
-        expected = read_numbers(PAPERS / entry["paper"] / filled(entry["like"], self.given))
+        expected = read_numbers(find_file("papers", entry["paper"]) / filled(entry["like"], self.given))
         numbers = read_numbers(Path(runner.scratch, entry["file"]))
         if expected.shape != numbers.shape or not expected.size:
             raise WrongResult(f"{entry['file']} has {numbers.size} numbers, {entry['like']} has {expected.size}")
@@ -144,13 +144,13 @@ class Runner:
     def __init__(self, program: Program, threads: int, precision: str, seed: int) -> None:
         self.entry = entry = program.program
         device = entry.get("device", "cpu")
-        folder = PAPERS / entry["paper"]
+        folder = find_file("papers", entry["paper"])
         self.threads = threads if device == "cpu" else math.inf
         command = [filled(word, program.given) for word in entry["command"]]
         files = files_of(command, folder)
         for word, path in files.items():
             if path is None:
-                where = f"in workflow/papers/{entry['paper']}" if "/" in word else "on the PATH"
+                where = f"in the folder of {entry['paper']}" if "/" in word else "on the PATH"
                 raise NotMeasurable(f"there is no {clip(word, 100)} {where}; the paper's program must be built first")
         self.checksums = partial(checksums, command, folder)
         self.executables = self.checksums()

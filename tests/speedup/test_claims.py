@@ -1,0 +1,125 @@
+"""claims.yaml: nothing of it runs before it is allowed; its claims are judged, and their ratios kept."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from respeed.cli import main
+from respeed.speedup import doubt
+from respeed.speedup.claims import find_checksum
+from tests.speedup.test_speedup import _in_a_folder_of_its_own, given  # noqa: F401
+
+Ask = Callable[..., tuple[int, str]]
+FILE = Path("claims.yaml")
+CLAIM = """\
+claims:
+  - says: "ours is 5x as fast"
+    run: touch ran
+    over: touch ran {other}
+    published: 5
+"""
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Gives `respeed speedup --claims claims.yaml` more words; returns the exit code and all that it says."""
+
+    def give(*words: str, allow: bool = True) -> tuple[int, str]:
+        allowed = ["--allow", find_checksum(FILE)] if allow else []
+        code = main(["speedup", "--claims", str(FILE), *allowed, *words])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return give
+
+
+def test_nothing_runs_before_it_is_allowed(ask: Ask) -> None:
+    FILE.write_text(CLAIM + "    prepare: rm -rf caché\n", "utf-8")
+    code, text = ask(allow=False)
+    assert code == 75
+    assert text.splitlines() == [
+        "claims.yaml: 1 claim; nothing of it has run",
+        "  ours is 5x as fast",
+        "    run: touch ran",
+        "    over: touch ran {other}",
+        r"    prepare: $'rm -rf cach\U000000e9'",
+        f"if you trust these commands, and the programs that they name, add --allow {find_checksum(FILE)}",
+    ]
+    FILE.write_text(CLAIM)
+    line = "respeed: --allow: claims.yaml is another file than the one with this checksum; look at it again\n"
+    assert ask("--allow", "0" * 32, allow=False) == (2, line)
+    assert not Path("ran").exists()
+
+
+def test_each_claim_has_its_verdict(ask: Ask, given: Callable[..., None]) -> None:  # noqa: F811
+    FILE.write_text(
+        CLAIM + CLAIM.partition("\n")[2].replace("5", "9") + CLAIM.partition("\n")[2].replace("touch", "none-such")
+    )
+    given((1, 5, 1), (1, 5, 1))
+    code, text = ask()
+    lines = text.splitlines()
+    assert code == 2
+    assert lines[:2] == ["ours is 5x as fast", lines[1]]
+    assert "reproduced (published 5x, off by up to 10 %)" in lines[1]
+    assert "smaller (published 9x, off by up to 10 %)" in text
+    assert "not measured: none-such: cannot be run: No such file or directory" in lines
+    assert lines[-1] == "1 of 3 claims reproduced"
+
+
+def test_claims_that_hold_end_with_zero(ask: Ask, given: Callable[..., None]) -> None:  # noqa: F811
+    FILE.write_text(CLAIM)
+    given((1, 5, 1), (1, 5, 1), (1, 3, 1))
+    assert ask()[0] == 0
+    documents = json.loads(ask("--json")[1])
+    assert [document["says"] for document in documents] == ["ours is 5x as fast"]
+    assert ask("--markdown")[0] == 1
+
+
+def test_a_claim_has_options_of_its_own(ask: Ask) -> None:
+    FILE.write_text(CLAIM)
+    line = "respeed: --claims: the file says how each of its claims is measured; leave out: minutes and over\n"
+    assert ask("--over", "true", "--minutes", "0") == (2, line)
+
+
+def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) -> None:  # noqa: F811
+    FILE.write_text(CLAIM)
+    words = "--history", "kept/history.jsonl"
+    given((1, 5, 1), (1, 5, 1), (1, 3, 1), (1, 3, 1.5))
+    assert "before" not in ask(*words)[1]
+    text = ask(*words)[1]
+    assert "\nbefore: 5.00x (4.8" in text
+    assert "changed since" not in text
+    text = ask(*words)[1]
+    assert "; 5.00x (4.8" in text
+    assert "\nchanged since 20" in text
+    # A ratio that cannot be trusted is not kept.
+    ask(*words)
+    kept = Path(words[1]).read_text().splitlines()
+    assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3]
+    Path(words[1]).write_text("no\n")
+    assert ask(*words) == (
+        2,
+        "respeed: kept/history.jsonl:1: is no line of a history; remove it, or name another file\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("published: 5", "published: fast", "claims.0.published: must be a number, not 'fast'"),
+        ("    published: 5\n", "", "claims.0.published: is missing"),
+        ("run: touch ran", "run: \"'\"", "claims.0.run: ': no closing quotation"),
+        ("run:", "command:", "claims.0.command: unknown key"),
+        (CLAIM, "claims: []", "claims: must have at least 1 item"),
+    ],
+)  # fmt: skip
+def test_check_finds_mistakes_in_claims(old: str, new: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    FILE.write_text(CLAIM)
+    assert main(["check", str(FILE)]) == 0
+    assert capsys.readouterr().out == "no mistake; looked at 1 claim in claims.yaml\n"
+    FILE.write_text(CLAIM.replace(old, new))
+    assert main(["check", str(FILE)]) == 1
+    assert line in capsys.readouterr().out
+    assert doubt.COMMANDS[:2] == ("run", "over")
