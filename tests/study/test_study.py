@@ -90,6 +90,14 @@ def test_a_paper_is_read_from_anywhere(study: Study, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, line)
 
 
+def test_what_only_reads_runs_nothing_of_a_study(study: Study) -> None:
+    (study.folder / "workloads/rbm.py").write_text("open('ran', 'w')\n\nclass Rbm(object):\n    pass\n")
+    (study.folder / "respeed.py").write_text("open('ran', 'w')\n")
+    for command in ("check", "doctor", "status", "claims", "report --only tables", "new machine mine"):
+        study.run("respeed", *command.split(), check=False, CUDA_VISIBLE_DEVICES="")
+    assert not (study.folder / "ran").exists()
+
+
 @pytest.mark.slow
 def test_a_study_measures_its_own_row_paper_and_program(study: Study, tmp_path: Path) -> None:
     """A study measures a row, a paper and a program of its own, by a wheel, and a later wheel goes on with it."""

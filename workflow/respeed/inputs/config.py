@@ -213,9 +213,9 @@ def say_replaced() -> list[str]:
     lines = []
     for kind in ("papers", "hardware", "machines"):
         for path in sorted(folders_of(kind)[-1].glob("[!._]*")):
-            own = find_file(kind, path.name)
-            if own != path:
-                lines.append(f"{from_here(own)} stands in place of respeed's own")
+            chosen = find_file(kind, path.name)
+            if chosen != path:
+                lines.append(f"{from_here(chosen)} stands in place of respeed's own")
     for name in workloads().replaced:
         lines.append(f"{from_here(workloads()[name].file)}: {name} stands in place of respeed's own")
     return lines

@@ -195,10 +195,10 @@ def parse_yaml(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark else ""
-        why = f"{line}: {error.problem or error.context}"
+        problem = f"{line}: {error.problem or error.context}"
         if isinstance(error, ScannerError | ParserError):
-            why = _find_odd(error, text) or why
-        raise UserError(f"{where}{why}") from None
+            problem = _find_odd(error, text) or problem
+        raise UserError(f"{where}{problem}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(f"{where}: is not YAML: {squeeze(str(error))}") from None
 

@@ -61,8 +61,9 @@ def add_to_history(path: Path, doubt: Doubt, answers: Sequence[Answer]) -> None:
     for answer in answers:
         ratio = answer.ratio
         if answer.is_trusted and ratio.low and ratio.high:
-            place = (answer.trial.value, day, machine_slug())
-            entry = Entry(doubt.run, doubt.over, *place, ratio.value, ratio.low, ratio.high)
+            entry = Entry(
+                doubt.run, doubt.over, answer.trial.value, day, machine_slug(), ratio.value, ratio.low, ratio.high
+            )
             lines.append(json.dumps(asdict(entry)) + "\n")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,13 +75,15 @@ def add_to_history(path: Path, doubt: Doubt, answers: Sequence[Answer]) -> None:
 
 def say_before(entries: Sequence[Entry], doubt: Doubt, answer: Answer) -> list[str]:
     """Return a line with earlier ratios of the same commands, and one more if the last on this machine has changed."""
-    asked = (doubt.run, doubt.over, answer.trial.value)
-    same = [entry for entry in entries if (entry.run, entry.over, entry.value) == asked]
+    key = (doubt.run, doubt.over, answer.trial.value)
+    same = [entry for entry in entries if (entry.run, entry.over, entry.value) == key]
     if not same:
         return []
     earlier = [f"{say_span(entry.span)} on {entry.day}, {entry.machine}" for entry in same[-SHOWN:]]
     lines = [f"before: {'; '.join(earlier)}"]
-    here = [entry for entry in same if entry.machine == machine_slug()]
-    if here and answer.is_trusted and (answer.ratio.is_above(here[-1].high) or answer.ratio.is_below(here[-1].low)):
-        lines.append(f"changed since {here[-1].day}: the two intervals do not meet")
+    local = [entry for entry in same if entry.machine == machine_slug()]
+    if local and answer.is_trusted:
+        last = local[-1]
+        if answer.ratio.is_above(last.high) or answer.ratio.is_below(last.low):
+            lines.append(f"changed since {last.day}: the two intervals do not meet")
     return lines

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ def measure_speedup(
         print(_count(outcomes))
     if any(outcome.error for outcome in outcomes):
         return 2
-    return exit_code([answer for outcome in outcomes for answer in outcome.answers])
+    return exit_code(list(chain.from_iterable(outcome.answers for outcome in outcomes)))
 
 
 def _ask(doubt: Doubt, *, is_alone: bool) -> Outcome:
