@@ -1,6 +1,8 @@
 """claims.yaml: nothing of it runs before it is allowed; its claims are judged, and their ratios kept."""
 
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +41,7 @@ def test_nothing_runs_before_it_is_allowed(ask: Ask) -> None:
     FILE.write_text(CLAIM + "    prepare: rm -rf caché\n", "utf-8")
     code, text = ask(allow=False)
     assert code == 75
+    assert find_checksum(FILE) == hashlib.sha256(FILE.read_bytes()).hexdigest()[:32]
     assert text.splitlines() == [
         "claims.yaml: 1 claim; nothing of it has run",
         "  ours is 5x as fast",
@@ -96,8 +99,14 @@ def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) ->
     assert "\nchanged since 20" in text
     # A ratio that cannot be trusted is not kept.
     ask(*words)
+    given((1, 4, 1), (1, 2, 1), (1, 6, 1))
+    ask(*words)
+    # The last three are shown, and no ratio of other commands.
+    assert [float(ratio) for ratio in re.findall(r"([0-9.]+)x [^;\n]* on 20", ask(*words)[1])] == [5.0, 3.0, 4.0]
+    FILE.write_text(CLAIM.replace("touch ran\n", "touch run\n"))
+    assert "before" not in ask(*words)[1]
     kept = Path(words[1]).read_text().splitlines()
-    assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3]
+    assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3, 4, 2, 6]
     Path(words[1]).write_text("no\n")
     assert ask(*words) == (
         2,
