@@ -29,7 +29,7 @@ def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the paper `loops`, where config.yaml allows nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(consent, "PAPER_FILES", replace(PAPER_FILES, folder=tmp_path))
-    monkeypatch.setattr(consent, "ROOT", tmp_path)
+    monkeypatch.setattr(consent, "STUDY", tmp_path)
     (tmp_path / "config.yaml").write_text(SAID, "utf-8")
     shutil.copytree(EXAMPLE, tmp_path / "loops")
     return tmp_path / "loops"

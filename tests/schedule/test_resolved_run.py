@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from respeed import workflow
+from respeed import paths, workflow
 from respeed.cli import main
 from respeed.errors import UserError
 from respeed.inputs import config
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Notes
-from respeed.inputs.reader import mistakes_of
+from respeed.inputs.reader import from_here, mistakes_of
 from respeed.machine import describe_machine
 from respeed.outcome import announce, count_cells, say_farewell, say_limits
 from respeed.paths import ROOT, hold_folder
@@ -136,15 +136,13 @@ def test_an_unfinished_measurement_is_a_stamp() -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "file"),
-    [("WORKLOADS", "rbm.py"), ("HARDWARE", "gpu.yaml"), ("PAPERS", "raina2009/published.csv"), ("MACHINES", "a.yaml")],
+    "file", ["respeed/workloads/rbm.py", "hardware/gpu.yaml", "papers/raina2009/published.csv", "machines/a.yaml"]
 )
-def test_a_node_is_asked_again_after_changes(
-    folder: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_is_asked_again_after_changes(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node is asked again where what was said or a file of what people write is another."""
-    copy = shutil.copytree(getattr(runs, folder), tmp_path / "copy")
-    monkeypatch.setattr(runs, folder, copy)
+    copy = shutil.copytree(paths.WORKFLOW, tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(paths, "WORKFLOW", copy)
+    monkeypatch.setattr(paths, "PACKAGE", copy / "respeed")
     stamps = on_nodes().stamps
     assert on_nodes().stamps == stamps
     assert on_nodes(seed=3).stamps["a"] != stamps["a"] != stamps["b"]
@@ -256,6 +254,7 @@ def snakemake(tasks: int = 0, **facts: Any) -> Any:
     common = SimpleNamespace(common_settings=SimpleNamespace(non_local_exec=facts.pop("elsewhere", False)))
     said = {
         "executor_plugin": common, "is_main_process": True, "dryrun": False, "dag": dag, "cores": 64,
+        "main_snakefile": str(ROOT / "Snakefile"),
         "dag_settings": SimpleNamespace(forceall=facts.pop("forced", False)),
         "resource_settings": SimpleNamespace(**LIMITS | facts.pop("limits", {})),
     } | facts  # fmt: skip
@@ -393,15 +392,16 @@ def test_a_failed_job_has_its_last_words(tmp_path: Path) -> None:
     """A job that fails is told in a line with what it said last."""
     log = tmp_path / "measured.log"
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
+    file = from_here(MACHINE_FILES.path("box"))
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
     assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
-        f"box: {reason} (slurm: in workflow/machines/box.yaml)",
+        f"box: {reason} (slurm: in {file})",
         f"  its log ends with: respeed: box: its records were made on another machine ({log})",
     ]
     refused = "SLURM sbatch failed. The error message was 'sbatch: error: invalid partition\nsbatch: error: more'.\n"
     words = "'sbatch: error: invalid partition sbatch: error: more'."
     assert failure(refused, ["results/smoke/logs/box/asked-0"], []) == (
-        f"box: SLURM sbatch failed. The error message was {words} (slurm: in workflow/machines/box.yaml)"
+        f"box: SLURM sbatch failed. The error message was {words} (slurm: in {file})"
     )
 
 
@@ -413,7 +413,7 @@ def test_common_failures_are_said_once(capsys: pytest.CaptureFixture[str]) -> No
         {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
     ):  # fmt: skip
         jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
-    file = "(slurm: in workflow/machines/box.yaml)"
+    file = f"(slurm: in {from_here(MACHINE_FILES.path('box'))})"
     assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"
 
 

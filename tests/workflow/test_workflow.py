@@ -57,7 +57,7 @@ def test_a_run_leaves_records_tables_and_reports(measured: Project) -> None:
 def test_a_run_with_nothing_to_do_ends(measured: Project) -> None:
     """A run with nothing to do ends with where the report is."""
     told = measured.snakemake(*SMOKE).stdout.splitlines()
-    assert "nothing is due; ./run respeed measure --again measures anew" in told[-4]
+    assert "nothing is due; respeed measure --again measures anew" in told[-4]
     places = "report/smoke.pdf, for a browser report/smoke.html; tables are in results/smoke/tables"
     assert told[-3] == f"respeed: the report is {places}"
     assert told[-2].endswith("gpu-tf32: not measured: no CUDA device")

@@ -58,7 +58,7 @@ def seconds_of(facts: dict[str, Any]) -> set[float]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of the paper `loops`."""
     for module in (program, work):
-        monkeypatch.setattr(module, "PAPERS", tmp_path)
+        monkeypatch.setattr(module, "find_file", lambda kind, name: tmp_path / name)
     (tmp_path / "loops").mkdir()
     for name, text in FILES.items():
         (tmp_path / "loops" / name).write_text(text)
