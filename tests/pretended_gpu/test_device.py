@@ -67,6 +67,16 @@ def test_a_plain_step_waits_and_keeps_nothing(case: Any) -> None:
     assert torch.cuda.memory_allocated() <= held
 
 
+@pytest.mark.parametrize(("workload", "most"), [("rbm", 12), ("autoencoder", 13)])
+def test_a_step_asks_for_few_kernels(workload: str, most: int) -> None:
+    """A step without Triton's kernels is few kernels and products, which a graph has as its nodes."""
+    made = make("torch", "cuda")
+    with made._graphs.none():
+        program = steps(build(made, case_of(workload, "odd")), 1)
+    asked = asked_by(program.step)
+    assert len(asked) <= most, asked
+
+
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
 @pytest.mark.parametrize("direction", ["to", "from"])
 def test_pageable_copies_wait_and_pinned_do_not(direction: str, memory: str) -> None:

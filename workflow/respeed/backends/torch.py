@@ -116,6 +116,43 @@ class Torch(Base):
         else:  # the product rounds its sums when it writes them; they are multiplied and added in fp32
             out.mul_(beta).add_(a @ b, alpha=alpha)
 
+    def add_rows(self, out: Tensor, rows: Tensor, signs: Tensor, alpha: float) -> None:
+        """Add alpha times the sum of `rows`, each with its sign; a stack has a sum for each of its matrices."""
+        is_stack = rows.dim() == 3
+        rounds_sums = self._low and not self._adds_itself
+        if not is_stack and not self._low:  # never in TF32
+            torch.addmv(out, rows.T, signs, alpha=alpha, out=out)
+        elif rounds_sums or self.precision == "tf32":  # a product would round the sums, or the rows
+            signed = rows * signs[:, None]
+            out.add_(signed.sum(-2, keepdim=is_stack, dtype=out.dtype), alpha=alpha)
+        elif is_stack:
+            self.add_product(out, signs.expand(len(rows), 1, -1), rows, alpha=alpha)
+        else:
+            self.add_product(out[None], signs[None], rows, alpha=alpha)
+
+    def units(
+        self,
+        bias: Tensor,
+        x: Tensor,
+        W: Tensor,
+        *,
+        out: Tensor,
+        negated: tuple[Tensor, Tensor] | None = None,
+        alpha: float = 1.0,
+    ) -> None:
+        """Compute out <- sigmoid(alpha x W + bias); of a pair `negated`, also second <- -first."""
+        if negated:
+            torch.neg(negated[0], out=negated[1])
+        add = torch.addmm if out.dim() == 2 else torch.baddbmm
+        add(bias, x, W, alpha=alpha, out=out).sigmoid_()
+
+    def sampled_units(
+        self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, draws: Tensor, sample: Tensor, alpha: float = 1.0
+    ) -> None:
+        """Compute `units`, and sample <- draws < out, where the draws are made anew."""
+        self.units(bias, x, W, out=out, alpha=alpha)
+        torch.lt(self.uniform(draws), out, out=sample)
+
     def _can_add(self) -> bool:
         """Return whether low-precision matrix products can add to an fp32 array, as with a new torch on CUDA."""
         factor = torch.zeros(2, 16, 16, dtype=self.dtype, device=self.device)
