@@ -56,6 +56,9 @@ class Torch(Base):
     framework = "torch"
     # Whether products in low precision can add their sums to fp32.
     _adds_itself = True
+    # Triton's kernels, where steps use them, and the state of their draws.
+    _passes: Any = None
+    _philox: Any = None
 
     def __init__(self, precision: str, threads: int, device: str = "cpu") -> None:
         super().__init__(precision, threads)
@@ -141,6 +144,10 @@ class Torch(Base):
         alpha: float = 1.0,
     ) -> None:
         """Compute out <- sigmoid(alpha x W + bias); of a pair `negated`, also second <- -first."""
+        if self._passes:
+            self._multiply(x, W, out)
+            self._passes.units(out, bias, alpha, *negated or ())
+            return
         if negated:
             torch.neg(negated[0], out=negated[1])
         add = torch.addmm if out.dim() == 2 else torch.baddbmm
@@ -150,8 +157,23 @@ class Torch(Base):
         self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, draws: Tensor, sample: Tensor, alpha: float = 1.0
     ) -> None:
         """Compute `units`, and sample <- draws < out, where the draws are made anew."""
+        if self._passes:
+            self._multiply(x, W, out)
+            self._passes.sampled_units(out, bias, draws, sample, self._philox, alpha)
+            return
         self.units(bias, x, W, out=out, alpha=alpha)
         torch.lt(self.uniform(draws), out, out=sample)
+
+    def _multiply(self, a: Tensor, b: Tensor, out: Tensor) -> None:
+        (torch.mm if out.dim() == 2 else torch.bmm)(a, b, out=out)
+
+    def fuse(self, seed: int) -> None:
+        """Compute what lies between two products in one pass of a Triton kernel from now on, and draw there."""
+        from respeed.kernels import fused
+
+        self.fused = True
+        self._passes = fused
+        self._philox = fused.make_state(seed, self.device)
 
     def _can_add(self) -> bool:
         """Return whether low-precision matrix products can add to an fp32 array, as with a new torch on CUDA."""
@@ -306,7 +328,8 @@ class OnCuda(OnAccelerator):
         self._graphs = Graphs(self.device, self.dtype, self._random)
         self._why_no_graphs = self._graphs.why_plain()
         self._elementwise = self._compile()
-        self.fused = self._elementwise == "triton"
+        if self._elementwise == "triton":
+            self.fuse(seed)
 
     def _compile(self) -> str:
         """Compile the Triton kernels, for arrays in fp32 on NVIDIA's GPUs.

@@ -1,5 +1,6 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
+import math
 from itertools import product
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -99,19 +100,32 @@ class Patches(Workload):
             "c": symmetric(random, 0.01, R * R, 1, H),
             "x": Drawn(random, (BATCHES, G, G, B, n)),
             "image": Zeros(G, G, B, n),  # v1
-            "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one matrix product gives both terms of the gradient
+            "h": Zeros(R * R, 2 * B, H),  # [h0_p; h1_p]: one matrix product gives both terms of the gradient
             "u": Draws(R * R, B, H),  # draws that h0 is compared with to sample
         }
 
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make the signs of the rows of `h`, and of an image's examples, in the biases' gradients."""
+        ones = np.ones(self.batch)
+        a.phases = row.array(np.concatenate([ones, -ones]))
+        a.ones = row.array(ones)
+
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
+        if row.in_pieces:
+            self._learn_in_pieces(a, row)
+        else:
+            self._learn_at_once(a, row)
+
+    def _learn_in_pieces(self, a: Arrays, row: Row) -> None:
+        """Learn patch by patch, on a CPU."""
         import torch
 
         G, K, R, _ = self.grid
         B = self.batch
         r = self.learning_rate / B
-        W, b, c = row.operands(a.W, a.b, a.c)
-        dtype = a.b.dtype
+        W = a.W
+        c = a.c
         h = a.h
         v0 = a.x
         v1 = a.image
@@ -121,34 +135,58 @@ class Patches(Workload):
 
         def up_and_down(place: Place) -> None:
             p = _patches(place, R)
-            x0 = _cut(windows0[place])
-            h0 = h[p, :B]
+            x0 = _flat(windows0[place].contiguous())
             s = h[p, B:]  # the sample: h1 is free until it is computed
             W_p = W[p]
-            torch.baddbmm(c[p], x0, W_p, out=h0).sigmoid_()
-            torch.lt(row.uniform(a.u[p]), h0, out=s)
+            row.sampled_units(c[p], x0, W_p, out=h[p, :B], draws=a.u[p], sample=s)
             first = place[0].start
             _add_up(torch.bmm(s, W_p.mT), windows1[place], locks[first : first + K])
 
         def up_and_learn(place: Place) -> None:
             p = _patches(place, R)
-            x = _cut(windows0[place], windows1[place])  # [x0_p; x1_p]
-            x1 = x[:, B:]
+            pixels = _room(windows0[place])
+            torch.neg(windows0[place], out=pixels[:, :, 0])
+            x = _flat(pixels)  # [-x0_p; x1_p]
+            pixels[:, :, 1].copy_(windows1[place])
             h_p = h[p]
-            torch.baddbmm(c[p], x1, W[p], out=h_p[:, B:]).sigmoid_().neg_()
-            row.add_product(a.W[p], x.mT, h_p, alpha=r)
-            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=dtype), alpha=r)
+            row.units(c[p], x[:, B:], W[p], out=h_p[:, B:])
+            row.add_product(a.W[p], x.mT, h_p, alpha=-r)
+            row.add_rows(a.c[p], h_p, a.phases, alpha=r)
 
-        places = [(slice(0, R), slice(0, R))]
-        if row.in_pieces:
-            single = [slice(i, i + 1) for i in range(R)]
-            places = list(product(single, single))
-        v1.copy_(b.expand_as(v1))
+        single = [slice(i, i + 1) for i in range(R)]
+        places = list(product(single, single))
+        v1.copy_(a.b.expand_as(v1))
         row.each(places, up_and_down)
         v1.sigmoid_()
-        change = v0.sum(2, keepdim=True, dtype=dtype) - v1.sum(2, keepdim=True, dtype=dtype)
+        change = v0.sum(2, keepdim=True) - v1.sum(2, keepdim=True)
         a.b.add_(change, alpha=r)
         row.each(places, up_and_learn)
+
+    def _learn_at_once(self, a: Arrays, row: Row) -> None:
+        """Learn all patches at once: each product is one of a stack, each pass one over all patches."""
+        import torch
+
+        G, K, R, n = self.grid
+        B = self.batch
+        r = self.learning_rate / B
+        W, b, c = row.operands(a.W, a.b, a.c)
+        h0 = a.h[:, :B]
+        h1 = a.h[:, B:]
+        v0 = a.x
+        v1 = a.image
+        windows = _windows(v0, K)
+        pixels = _room(windows)
+        x = _flat(pixels)  # [-x0_p; x1_p]
+        torch.neg(windows, out=pixels[:, :, 0])
+        row.sampled_units(c, x[:, :B], W, out=h0, draws=a.u, sample=h1, alpha=-1.0)  # h1 is free until it is computed
+        _put_together(torch.bmm(h1, W.mT), v1, b, row)
+        pixels[:, :, 1].copy_(_windows(v1, K))
+        row.units(c, x[:, B:], W, out=h1)
+        row.add_product(a.W, x.mT, a.h, alpha=-r)
+        row.add_rows(a.c, a.h, a.phases, alpha=r)
+        of_tiles = a.b.view(G * G, 1, n)
+        row.add_rows(of_tiles, v0.view(G * G, B, n), a.ones, alpha=r)
+        row.add_rows(of_tiles, v1.view(G * G, B, n), a.ones, alpha=-r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, patch by patch, with one compiled pass between two matrix products."""
@@ -178,15 +216,15 @@ class Patches(Workload):
 
         def up_and_learn(p: int) -> None:
             i, j = divmod(p, R)
-            x = np.empty((2, B, K, K, n), v0.dtype)  # [x0_p; x1_p]
-            x[0] = _tiles(v0, i, j, K)
+            x = np.empty((2, B, K, K, n), v0.dtype)  # [-x0_p; x1_p]
+            np.negative(_tiles(v0, i, j, K), out=x[0])
             x[1] = _tiles(v1, i, j, K)
             x = x.reshape(2 * B, -1)
             h_p = h[p]
             h1 = gemm(x[B:], W[p], out=h_p[B:])
-            add_sigmoid(h1, c[p, 0], scale=-1.0)
-            gemm(x.T, h_p, out=W[p], alpha=r, beta=1.0)
-            c[p] += r * h_p.sum(0)
+            add_sigmoid(h1, c[p, 0])
+            gemm(x.T, h_p, out=W[p], alpha=-r, beta=1.0)
+            c[p] += r * (h_p[:B].sum(0) - h1.sum(0))
 
         v1[...] = a.b
         row.each(range(R * R), up_and_down)
@@ -219,11 +257,11 @@ class Patches(Workload):
         image = jax.nn.sigmoid(image)
         x1 = cut(image)
         h1 = jax.nn.sigmoid(x1 @ a.W + a.c)
-        x = jnp.concatenate([x0, x1], axis=1)
-        h = jnp.concatenate([h0, -h1], axis=1)
-        W = a.W + r * (x.mT @ h)
+        x = jnp.concatenate([-x0, x1], axis=1)
+        h = jnp.concatenate([h0, h1], axis=1)
+        W = a.W - r * (x.mT @ h)
         b = a.b + r * (a.x - image).sum(2, keepdims=True)
-        c = a.c + r * h.sum(1, keepdims=True)
+        c = a.c + r * (h0 - h1).sum(1, keepdims=True)
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -250,14 +288,14 @@ class Patches(Workload):
             x0 = double(_tiles(v0, i, j, K)).reshape(B, -1)
             x1 = double(_tiles(v1, i, j, K)).reshape(B, -1)
             h0.append(sigmoid(x0[rows] @ W + c))
-            h1.append(-sigmoid(x1[rows] @ W + c))
+            h1.append(sigmoid(x1[rows] @ W + c))
             tiles = _tiles(image, i, j, K)
             sums = s[p] @ W.T
             tiles += sums.reshape(tiles.shape)
-            x = np.concatenate([x0, x1])
+            x = np.concatenate([x0, -x1])
             changes.append(learned(W, seen.W[p], r, x.T, h[p]))
         of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
-        of_c = h.sum(1, np.float64, keepdims=True)
+        of_c = h[:, :B].sum(1, np.float64, keepdims=True) - h[:, B:].sum(1, np.float64, keepdims=True)
         b = moved(given.b, seen.b, r * of_b)
         c = moved(given.c, seen.c, r * of_c)
         return {
@@ -306,13 +344,31 @@ def _windows(image: "Tensor", K: int) -> "Tensor":
     return image.unfold(0, K, 1).unfold(1, K, 1).permute(0, 1, 2, 4, 5, 3)
 
 
-def _cut(*windows: "Tensor") -> "Tensor":
-    """Return patches' pixels, (patches, examples, K K n); examples of a second array follow those of the first."""
-    rows, columns, B, *tiles = windows[0].shape
-    out = windows[0].new_empty((rows, columns, len(windows), B, *tiles))
-    for number, window in enumerate(windows):
-        out[:, :, number].copy_(window)
-    return out.view(rows * columns, len(windows) * B, -1)
+def _room(windows: "Tensor") -> "Tensor":
+    """Return an array for the pixels of patches in both phases, (rows, columns, 2, B, K, K, n)."""
+    rows, columns, *examples = windows.shape
+    return windows.new_empty((rows, columns, 2, *examples))
+
+
+def _flat(pixels: "Tensor") -> "Tensor":
+    """Return a view of patches' pixels as matrices, (patches, examples, K K n)."""
+    *examples, _, _, _ = pixels.shape
+    rows, columns, *_ = examples
+    return pixels.view(rows * columns, math.prod(examples[2:]), -1)
+
+
+def _put_together(sums: "Tensor", image: "Tensor", b: "Tensor", row: Row) -> None:
+    """Compute the image from what all patches give to their pixels, `sums` (patches, B, K K n), and b."""
+    if row.fused:
+        from respeed.kernels import fused
+
+        fused.overlap(image, sums, b)
+        return
+    G = len(image)
+    K = G + 1 - math.isqrt(len(sums))
+    image.copy_(b.expand_as(image))
+    _add_up(sums, _windows(image, K), [Lock() for _ in range(K)])
+    image.sigmoid_()
 
 
 def _add_up(sums: "Tensor", windows: "Tensor", locks: list[Lock]) -> None:
