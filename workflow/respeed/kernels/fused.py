@@ -182,8 +182,8 @@ def _overlap(image, sums, bias, side, tiles, patches, batch, pixels):
     example = at // pixels
     pixel = at % pixels
     total = tl.load(bias + tile * pixels + pixel, inside, 0.0)
-    for i in range(0, tiles):
-        for j in range(0, tiles):
+    for i in range(tiles):
+        for j in range(tiles):
             row = tile // side - i
             column = tile % side - j
             is_patch = (tl.minimum(row, column) >= 0) & (tl.maximum(row, column) < patches)
@@ -253,7 +253,7 @@ def units(
 
 
 def make_state(seed: int, device: torch.device | str) -> Tensor:
-    """Return a state of Philox for `sampled_units`: its key, the passes made so far, and programs of a pass that ended."""
+    """Return a state of Philox for `sampled_units`: its key, the passes made, and the programs of a pass that ended."""
     return torch.tensor([seed % 2**63, 0, 0], device=device)
 
 

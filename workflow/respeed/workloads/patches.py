@@ -166,7 +166,7 @@ class Patches(Workload):
         """Learn all patches at once: each product is one of a stack, each pass one over all patches."""
         import torch
 
-        G, K, R, n = self.grid
+        G, K, _, n = self.grid
         B = self.batch
         r = self.learning_rate / B
         W, b, c = row.operands(a.W, a.b, a.c)
