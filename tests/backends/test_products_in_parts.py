@@ -1,4 +1,4 @@
-"""Products in fp32 that are sums of products in low precision: an RBM's step with them, as a GPU would do it, by NumPy."""
+"""Products in fp32 that are sums of products in low precision: an RBM's step with them, as a GPU does it, by NumPy."""
 
 from itertools import product
 from typing import Any

@@ -24,7 +24,7 @@ from respeed.workloads.arrays import Zeros
 DEVICES = ("cpu", "cuda", "tpu")
 PRECISIONS = ("fp64", "fp32", "tf32x3", "bf16x9")
 
-# XLA's names for a product in fp32 that is the sum of three products in TF32, or of nine in bf16, of the operands' parts.
+# XLA's names for products in fp32 that are sums of three products in TF32, or nine in bf16, of the operands' parts.
 IN_PARTS = {"tf32x3": "TF32_TF32_F32_X3", "bf16x9": "BF16_BF16_F32_X9"}
 
 
