@@ -220,7 +220,6 @@ def _in_jax(rbm: Rbm, inputs: Inputs, device: str) -> Step:
     place = jax.devices("gpu" if device == "cuda" else "cpu")[0]
     rate = rbm.learning_rate
 
-    @jax.jit
     def learn(learned: Any, v0: Any) -> Any:
         W, b, c, key = learned
         key, used = jax.random.split(key)
@@ -233,10 +232,11 @@ def _in_jax(rbm: Rbm, inputs: Inputs, device: str) -> Step:
 
     examples = cycle([jax.device_put(np.asarray(x), place) for x in np.asarray(inputs["x"])])
     learned = tuple(jax.device_put(np.asarray(inputs[name]), place) for name in "Wbc")
+    compiled = jax.jit(learn)
     state = [(*learned, jax.device_put(jax.random.PRNGKey(1), place))]
 
     def step() -> object:
-        state[0] = learn(state[0], next(examples))
+        state[0] = compiled(state[0], next(examples))
         return state[0][0]
 
     return step

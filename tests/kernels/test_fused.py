@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from respeed.kernels import sparse
 from respeed.workloads import sparse_coding
-from respeed.workloads.patches import _put_together
+from respeed.workloads.patches import _add_up, _windows
 from tests.conformance.programs import build, case_of, is_right, make
 
 pytest.importorskip("triton", reason="Triton comes with torch on Linux alone")
@@ -27,13 +27,14 @@ GUARD = 64
 FEW = settings(max_examples=8, deadline=None, derandomize=True)
 SIZES = st.tuples(st.integers(1, 5), st.integers(1, 1100))
 LENGTHS = torch.tensor(sparse_coding.LENGTHS)
-KERNELS = ("_coordinate_step", "_line_search", "_gradient_step", "_units", "_sampled_units", "_overlap")
+KERNELS = ("_coordinate_step", "_line_search", "_units", "_add_up")
 # The kinds of the kernels' arguments that are no arrays of fp32.
 KINDS = {
     "state": "*i64",
-    **dict.fromkeys(("penalty", "of_objective", "of_norm", "scale", "rate"), "fp32"),
-    **dict.fromkeys(("count", "columns", "size", "beside", "stride", "sample_stride"), "i32"),
-    **dict.fromkeys(("side", "tiles", "patches", "batch", "pixels"), "i32"),
+    **dict.fromkeys(("penalty", "of_objective", "of_norm", "scale"), "fp32"),
+    **dict.fromkeys(("count", "columns", "size", "stride", "second_stride"), "i32"),
+    "draws": "i1",
+    **dict.fromkeys(("side", "patches", "batch", "pixels"), "i32"),
 }
 
 
@@ -73,7 +74,7 @@ def test_a_kernel_compiles_for_an_h200(name: str) -> None:
 
 def test_a_pass_is_counted_after_all_have_read() -> None:
     """All threads of a program have read the state of Philox before it says that it ended."""
-    lines = compiled_for(90, "_sampled_units").splitlines()
+    lines = compiled_for(90, "_units").splitlines()
     ends = next(place for place, line in enumerate(lines) if "atom.global" in line)
     read = [place for place, line in enumerate(lines) if "ld.global.b64" in line]
     assert read
@@ -144,17 +145,9 @@ def a_row_takes_the_first_length_that_will_do(sizes: Any, of_norm: float) -> Non
     compare("line_search", arrays, 0.3, LENGTHS, 1e-3, of_norm)
 
 
-@FEW
-@given(SIZES)
-def a_gradient_step(sizes: Any) -> None:
-    from respeed.kernels import fused
-
-    arrays = [torch.randn(sizes) / sizes[1] ** 0.5 for _ in "1234"]
-    after, around = guarded(arrays[0])
-    wanted = arrays[0].numpy()
-    fused.gradient_step(after, *arrays[1:], 0.3)
-    sparse.gradient_step(wanted, *(one.numpy() for one in arrays[1:]), 0.3)
-    assert_right(after, around, torch.from_numpy(wanted))
+def state_of(seed: int) -> torch.Tensor:
+    """A state of Philox, by which no pass was drawn."""
+    return torch.tensor([seed, 0, 0])
 
 
 STACKS = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 300))
@@ -170,7 +163,7 @@ def units_of_a_stack(sizes: Any, scale: float) -> None:
     bias = torch.randn(sizes[0], 1, sizes[2])
     both, around = guarded(torch.cat([z, z], dim=1))
     rows = sizes[1]
-    fused.units(both[:, :rows], bias, scale)
+    fused.units(both[:, :rows], bias, scale, state_of(7))
     assert_right(both, around, torch.cat([(scale * z + bias).sigmoid(), z], dim=1))
 
 
@@ -183,7 +176,7 @@ def units_beside_a_negated_array(sizes: Any) -> None:
     bias = torch.randn(sizes[1])
     both, around = guarded(torch.cat([z, z]))
     negated, out = both.chunk(2)
-    fused.units(out, bias, 1.0, x, negated)
+    fused.units(out, bias, 1.0, state_of(7), negated=(x, negated))
     assert_right(both, around, torch.cat([-x, (z + bias).sigmoid()]))
 
 
@@ -198,8 +191,8 @@ def samples_follow_from_their_draws(sizes: Any) -> None:
     rows = sizes[1]
     both, around = guarded(torch.cat([z, z], dim=1))
     draws, around_draws = guarded(z)
-    state = fused.make_state(7, "cpu")
-    fused.sampled_units(both[:, :rows], bias, draws, both[:, rows:], state)
+    state = state_of(7)
+    fused.units(both[:, :rows], bias, 1.0, state, sampled=(draws, both[:, rows:]))
     h = (z + bias).sigmoid()
     torch.testing.assert_close(both[:, :rows], h)
     assert_right(both, around, torch.cat([both[:, :rows], (draws < both[:, :rows]).float()], dim=1))
@@ -212,11 +205,11 @@ def no_draw_comes_twice() -> None:
     from respeed.kernels import fused
 
     passes = []
-    for seed in (2**63 + 7, 8):
-        state = fused.make_state(seed, "cpu")
+    for seed in (7, 8):
+        state = state_of(seed)
         for _ in range(3):
             h, draws, sample = torch.zeros(3, 2, 40, 97)
-            fused.sampled_units(h, torch.zeros(2, 1, 97), draws, sample, state)
+            fused.units(h, torch.zeros(2, 1, 97), 1.0, state, sampled=(draws, sample))
             passes.append(draws)
     numbers = torch.stack(passes).flatten()
     # Of n numbers of 31 bits, far fewer than one in a thousand comes again by chance.
@@ -233,12 +226,11 @@ def patches_overlap(tiles: int, patches: int, batch: int, pixels: int) -> None:
 
     side = patches + tiles - 1
     sums = torch.randn(patches**2, batch, tiles**2 * pixels)
-    b = torch.randn(side, side, 1, pixels)
-    image, around = guarded(torch.zeros(side, side, batch, pixels))
-    fused.overlap(image, sums, b)
-    wanted = torch.zeros(side, side, batch, pixels)
-    row: Any = SimpleNamespace(fused=False)
-    _put_together(sums, wanted, b, row)
+    wanted = torch.randn(side, side, batch, pixels)
+    image, around = guarded(wanted)
+    fused.add_up(image, sums)
+    locks = [Lock() for _ in range(tiles)]
+    _add_up(sums, _windows(wanted, tiles), locks)
     assert_right(image, around, wanted)
 
 
@@ -260,7 +252,7 @@ def steps_are_right() -> None:
 
 
 CHECKS: dict[str, tuple[Callable[[], None], ...]] = {
-    "sparse_coding": (a_coordinate_step, a_row_takes_the_first_length_that_will_do, a_gradient_step),
+    "sparse_coding": (a_coordinate_step, a_row_takes_the_first_length_that_will_do),
     "units": (
         units_of_a_stack,
         units_beside_a_negated_array,

@@ -52,15 +52,6 @@ INSTEAD_OF(cublasSetMathMode, (Handle* handle, int math)) { handle->math = math;
 INSTEAD_OF(cublasGetMathMode, (Handle* handle, int* math)) { *math = handle->math; return CUBLAS_STATUS_SUCCESS; }
 SUCCEEDS(cublasSetWorkspace_v2)  // of torch's allocator: in a capture, torch gives the graph one of its own
 
-// A matrix times a vector, which torch never does in TF32.
-static int gemv(Handle* handle, const char* name) {
-    LOCKED;
-    note(std::string("kernel ") + name);
-    queue(handle->stream, name, [] {});
-    return CUBLAS_STATUS_SUCCESS;
-}
-INSTEAD_OF(cublasSgemv_v2, (Handle* handle)) { return gemv(handle, "cublasSgemv"); }
-INSTEAD_OF(cublasDgemv_v2, (Handle* handle)) { return gemv(handle, "cublasDgemv"); }
 INSTEAD_OF(cublasDgemm_v2, (Handle* handle)) { return product(handle->stream, "f64"); }
 INSTEAD_OF(cublasDgemmStridedBatched, (Handle* handle)) { return product(handle->stream, "f64"); }
 INSTEAD_OF(cublasGemmEx, (Handle* handle, SHAPE, const void*, int a, int, const void*, int, int, const void*, void*,

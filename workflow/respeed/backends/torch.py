@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -50,15 +50,19 @@ PRODUCTS = {torch.mm, torch.addmm, torch.bmm, torch.baddbmm, torch.matmul, Tenso
 TYPES = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
+Pair = tuple[Tensor, Tensor] | None
+
+
 class Torch(Base):
     """Torch in a precision: the methods that are the same on all devices."""
 
     framework = "torch"
     # Whether products in low precision can add their sums to fp32.
     _adds_itself = True
-    # Triton's kernels, where steps use them, and the state of their draws.
-    _passes: Any = None
-    _philox: Any = None
+    # Fills an array with draws from [0, 1), and returns it.
+    uniform: Callable[[Tensor], Tensor]
+    # The state of the draws of Triton's kernels, where steps use these.
+    _philox: Tensor
 
     def __init__(self, precision: str, threads: int, device: str = "cpu") -> None:
         super().__init__(precision, threads)
@@ -121,59 +125,35 @@ class Torch(Base):
 
     def add_rows(self, out: Tensor, rows: Tensor, signs: Tensor, alpha: float) -> None:
         """Add alpha times the sum of `rows`, each with its sign; a stack has a sum for each of its matrices."""
-        is_stack = rows.dim() == 3
-        rounds_sums = self._low and not self._adds_itself
-        if not is_stack and not self._low:  # never in TF32
-            torch.addmv(out, rows.T, signs, alpha=alpha, out=out)
-        elif rounds_sums or self.precision == "tf32":  # a product would round the sums, or the rows
-            signed = rows * signs[:, None]
-            out.add_(signed.sum(-2, keepdim=is_stack, dtype=out.dtype), alpha=alpha)
-        elif is_stack:
-            self.add_product(out, signs.expand(len(rows), 1, -1), rows, alpha=alpha)
-        else:
-            self.add_product(out[None], signs[None], rows, alpha=alpha)
+        shape = *rows.shape[:-2], 1, -1
+        self.add_product(out.view(shape), signs.expand(shape), rows, alpha=alpha)
 
     def units(
-        self,
-        bias: Tensor,
-        x: Tensor,
-        W: Tensor,
-        *,
-        out: Tensor,
-        negated: tuple[Tensor, Tensor] | None = None,
-        alpha: float = 1.0,
-    ) -> None:
-        """Compute out <- sigmoid(alpha x W + bias); of a pair `negated`, also second <- -first."""
-        if self._passes:
-            self._multiply(x, W, out)
-            self._passes.units(out, bias, alpha, *negated or ())
-            return
-        if negated:
-            torch.neg(negated[0], out=negated[1])
-        add = torch.addmm if out.dim() == 2 else torch.baddbmm
-        add(bias, x, W, alpha=alpha, out=out).sigmoid_()
+        self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, alpha: float = 1.0,
+        sampled: Pair = None, negated: Pair = None,
+    ) -> None:  # fmt: skip
+        """Compute out <- sigmoid(alpha x W + bias), for matrices or stacks.
 
-    def sampled_units(
-        self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, draws: Tensor, sample: Tensor, alpha: float = 1.0
-    ) -> None:
-        """Compute `units`, and sample <- draws < out, where the draws are made anew."""
-        if self._passes:
-            self._multiply(x, W, out)
-            self._passes.sampled_units(out, bias, draws, sample, self._philox, alpha)
+        Of a pair `sampled`, the first array is drawn anew, and the second is 1 where its draw is below `out`, else 0.
+        Of a pair `negated`, the second is made the first's negative.
+        """
+        if not self.fused:
+            add = torch.addmm if out.dim() == 2 else torch.baddbmm
+            add(bias, x, W, alpha=alpha, out=out).sigmoid_()
+            if sampled:
+                torch.lt(self.uniform(sampled[0]), out, out=sampled[1])
+            if negated:
+                torch.neg(negated[0], out=negated[1])
             return
-        self.units(bias, x, W, out=out, alpha=alpha)
-        torch.lt(self.uniform(draws), out, out=sample)
+        (torch.mm if out.dim() == 2 else torch.bmm)(x, W, out=out)
+        from respeed.kernels import fused
 
-    def _multiply(self, a: Tensor, b: Tensor, out: Tensor) -> None:
-        (torch.mm if out.dim() == 2 else torch.bmm)(a, b, out=out)
+        fused.units(out, bias, alpha, self._philox, sampled, negated)
 
     def fuse(self, seed: int) -> None:
         """Compute what lies between two products in one pass of a Triton kernel from now on, and draw there."""
-        from respeed.kernels import fused
-
         self.fused = True
-        self._passes = fused
-        self._philox = fused.make_state(seed, self.device)
+        self._philox = torch.tensor([seed, 0, 0], device=self.device)
 
     def _can_add(self) -> bool:
         """Return whether low-precision matrix products can add to an fp32 array, as with a new torch on CUDA."""

@@ -23,6 +23,7 @@ LANES = tl.constexpr(8)
 # One variant serves all sizes and addresses. By default Triton compiles a variant for each pattern of arguments that
 # 16 divides, when it first meets the pattern, even while a graph is captured.
 _ARGUMENTS = list(range(12))
+Pair = tuple[Tensor, Tensor] | None
 _compiled = partial(triton.jit, do_not_specialize=_ARGUMENTS, do_not_specialize_on_alignment=_ARGUMENTS)
 # Whether a * b + c is rounded once: Triton's default is about to change.
 _FUSED = {"enable_fp_fusion": True}
@@ -120,155 +121,97 @@ def line_search(
 
 
 @_compiled
-def _unit(out, bias, at, place, inside, columns, scale):
-    """Compute sigmoid(scale z + bias) for elements of a matrix z, in its place."""
-    z = tl.load(out + place, inside, 0.0)
-    c = tl.load(bias + at % columns, inside, 0.0)
-    h = tl.sigmoid(scale * z + c)
-    tl.store(out + place, h, inside)
-    return h
-
-
-@_compiled
-def _units(out, bias, source, negated, size, beside, columns, stride, scale):
-    """Compute MANY elements of a matrix of `units`, and as many of the negated array."""
-    matrix = tl.program_id(0).to(tl.int64)
-    at = tl.program_id(1) * MANY + tl.arange(0, MANY)
-    _unit(out, bias + matrix * columns, at, matrix * stride + at, at < size, columns, scale)
-    tl.store(negated + at, -tl.load(source + at, at < beside, 0.0), at < beside)
-
-
-@_compiled
-def _sampled(out, sample, draws, bias, at, matrix, u, size, columns, stride, sample_stride, scale):
-    """Compute elements of a matrix of `sampled_units`, given their draws."""
-    inside = at < size
-    h = _unit(out, bias, at, matrix * stride + at, inside, columns, scale)
-    tl.store(draws + matrix * size + at, u, inside)
-    tl.store(sample + matrix * sample_stride + at, tl.where(u < h, 1.0, 0.0), inside)
-
-
-@_compiled
-def _sampled_units(out, sample, draws, bias, state, size, columns, stride, sample_stride, scale):
-    """Compute four times PIECE elements of a matrix: Philox makes four numbers at once."""
+def _units(out, bias, first, second, state, size, columns, stride, second_stride, scale, draws):
+    """Compute MANY elements of a matrix of `units`, and as many of the pair beside it."""
     matrix = tl.program_id(0).to(tl.int64)
     block = tl.program_id(1)
-    lane = tl.arange(0, PIECE)
-    seed = tl.load(state)
-    passes = tl.load(state + 1)
-    # No number of a pass is one of another: each place has an offset of its own, and each pass 2^32 of them.
-    offset = (matrix * tl.num_programs(1) + block) * PIECE + lane
-    u0, u1, u2, u3 = tl.rand4x(seed, (passes << 32) + offset)
-    bias += matrix * columns
-    at = block * 4 * PIECE + lane
-    _sampled(out, sample, draws, bias, at, matrix, u0, size, columns, stride, sample_stride, scale)
-    _sampled(out, sample, draws, bias, at + PIECE, matrix, u1, size, columns, stride, sample_stride, scale)
-    _sampled(out, sample, draws, bias, at + 2 * PIECE, matrix, u2, size, columns, stride, sample_stride, scale)
-    _sampled(out, sample, draws, bias, at + 3 * PIECE, matrix, u3, size, columns, stride, sample_stride, scale)
-    # The program that ends last counts the pass, when all threads of all programs have read how many there were.
-    tl.debug_barrier()
-    ended = tl.atomic_add(state + 2, 1) + 1
-    if ended == tl.num_programs(0) * tl.num_programs(1):
-        tl.store(state + 2, 0)
-        tl.store(state + 1, passes + 1)
-
-
-@_compiled
-def _overlap(image, sums, bias, side, tiles, patches, batch, pixels):
-    """Compute MANY elements of a tile of an image."""
-    tile = tl.program_id(0)
-    at = tl.program_id(1) * MANY + tl.arange(0, MANY)
-    size = batch * pixels
+    at = block * MANY + tl.arange(0, MANY)
     inside = at < size
-    example = at // pixels
-    pixel = at % pixels
-    total = tl.load(bias + tile * pixels + pixel, inside, 0.0)
-    for i in range(tiles):
-        for j in range(tiles):
-            row = tile // side - i
-            column = tile % side - j
-            is_patch = (tl.minimum(row, column) >= 0) & (tl.maximum(row, column) < patches)
-            limit = tl.where(is_patch, size, 0)  # elements before this one are read
-            patch = (row * patches + column).to(tl.int64)
-            place = ((patch * batch + example) * tiles * tiles + i * tiles + j) * pixels + pixel
-            total += tl.load(sums + place, at < limit, 0.0)
-    tl.store(image + tile.to(tl.int64) * size + at, tl.sigmoid(total), inside)
+    out += matrix * stride
+    c = _read(bias + matrix * columns, at % columns, columns)
+    z = _read(out, at, size)
+    h = tl.sigmoid(scale * z + c)
+    tl.store(out + at, h, inside)
+    second += matrix * second_stride
+    if draws:
+        passes = tl.load(state + 1)
+        # No draw is another's: each four of a pass have an offset of their own, and each pass has 2^32 offsets.
+        four = (matrix * tl.num_programs(1) + block) * PIECE
+        offset = (passes << 32) + four + tl.arange(0, PIECE)
+        seed = tl.load(state)
+        u0, u1, u2, u3 = tl.rand4x(seed, offset)
+        pairs = tl.join(u0, u1)
+        fours = tl.join(pairs, tl.join(u2, u3))
+        u = tl.reshape(fours, (MANY,))
+        first += matrix * size
+        tl.store(first + at, u, inside)
+        sample = tl.where(u < h, 1.0, 0.0)
+        tl.store(second + at, sample, inside)
+        # The program that ends last counts the pass, when all threads of all programs have read how many there were.
+        tl.debug_barrier()
+        ended = tl.atomic_add(state + 2, 1) + 1
+        if ended == tl.num_programs(0) * tl.num_programs(1):
+            tl.store(state + 2, 0)
+            tl.store(state + 1, passes + 1)
+    elif second_stride:
+        x = _read(first, at, size)
+        tl.store(second + at, -x, inside)
 
 
-@_compiled
-def _gradient_step(after, before, product, cross, columns, rate):
-    """Compute a row of `gradient_step`: the first loop moves it, the second scales it."""
-    begin = tl.program_id(0).to(tl.int64) * columns
-    squares = tl.zeros((PIECE,), tl.float32)
-    for first in range(0, columns, PIECE):
-        at = first + tl.arange(0, PIECE)
-        moved = _moved(begin + at, at < columns, before, product, cross, rate)
-        squares += moved * moved
-    scale = 1.0 / tl.maximum(tl.sqrt(tl.sum(squares, 0)), 1.0)
-    for first in range(0, columns, PIECE):
-        at = first + tl.arange(0, PIECE)
-        moved = _moved(begin + at, at < columns, before, product, cross, rate)
-        tl.store(after + begin + at, scale * moved, at < columns)
+def units(out: Tensor, bias: Tensor, scale: float, state: Tensor, sampled: Pair = None, negated: Pair = None) -> None:
+    """Compute out <- sigmoid(scale out + bias) for a matrix, or a stack whose matrices each have a bias.
 
-
-@_compiled
-def _moved(place, inside, before, product, cross, rate):
-    """Compute B - r (A B - C) for elements of a row."""
-    gradient = tl.load(product + place, inside, 0.0) - tl.load(cross + place, inside, 0.0)
-    return tl.load(before + place, inside, 0.0) - rate * gradient
-
-
-def gradient_step(after: Tensor, before: Tensor, product: Tensor, cross: Tensor, rate: float) -> None:
-    """Compute ``respeed.kernels.sparse.gradient_step`` for contiguous arrays."""
-    rows, columns = after.shape
-    _gradient_step[(rows,)](after, before, product, cross, columns, rate, **_FUSED)
-
-
-def overlap(image: Tensor, sums: Tensor, bias: Tensor) -> None:
-    """Compute sigmoid(what overlapping patches give to each pixel, and its bias).
+    Of a pair `sampled`, the first array is drawn anew from [0, 1), and the second is 1 where its draw is below `out`,
+    else 0. Of a pair `negated`, contiguous and as large as a matrix, the second is made the first's negative.
 
     Parameters
     ----------
-    image, sums, bias : (G, G, B, n), (R R, B, K K n), (G, G, 1, n)
+    state : (3,)
+        Philox's key, the passes that it has drawn for, and how many programs of a pass have ended.
+    """
+    first, second = sampled or negated or (out, out)
+    rows, columns = out.shape[-2:]
+    size = rows * columns
+    matrices = out.numel() // size
+    grid = matrices, triton.cdiv(size, MANY.value)
+    stride = 0 if second is out else second.stride(0)
+    arrays = out, bias, first, second, state
+    numbers = size, columns, out.stride(0), stride, scale, bool(sampled)
+    _units[grid](*arrays, *numbers, **_FUSED)
+
+
+@_compiled
+def _add_up(image, sums, side, patches, batch, pixels):
+    """Compute MANY elements of a tile of an image."""
+    tile = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * MANY + tl.arange(0, MANY)
+    tiles = side + 1 - patches
+    size = batch * pixels
+    image += tile * size
+    total = _read(image, at, size)
+    for k in range(tiles * tiles):
+        row = tile // side - k // tiles
+        column = tile % side - k % tiles
+        is_inside = (tl.minimum(row, column) >= 0) & (tl.maximum(row, column) < patches)
+        limit = tl.where(is_inside, size, 0)  # elements before this one are read
+        example = (row * patches + column) * batch + at // pixels
+        begin = (example * tiles * tiles + k) * pixels
+        total += tl.load(sums + begin + at % pixels, at < limit, 0.0)
+    tl.store(image + at, total, at < size)
+
+
+def add_up(image: Tensor, sums: Tensor) -> None:
+    """Add what overlapping patches give to their pixels, in one pass over the image.
+
+    Parameters
+    ----------
+    image, sums : (G, G, B, n), (R R, B, K K n)
         As in the workload `patches`: a patch (i, j) has the tiles from (i, j) to (i + K - 1, j + K - 1).
     """
     side, _, batch, pixels = image.shape
     patches = math.isqrt(len(sums))
-    grid = side * side, triton.cdiv(batch * pixels, MANY.value)
-    _overlap[grid](image, sums, bias, side, side + 1 - patches, patches, batch, pixels, **_FUSED)
-
-
-def units(
-    out: Tensor, bias: Tensor, scale: float = 1.0, source: Tensor | None = None, negated: Tensor | None = None
-) -> None:
-    """Compute out <- sigmoid(scale out + bias) for a matrix, or a stack whose matrices each have a bias.
-
-    If `source` and `negated` are given, which are contiguous and at most as large as a matrix, negated <- -source.
-    """
-    matrices, size, columns = _shape(out)
-    grid = matrices, triton.cdiv(size, MANY.value)
-    if source is None or negated is None:
-        _units[grid](out, bias, out, out, size, 0, columns, out.stride(0), scale, **_FUSED)
-    else:
-        _units[grid](out, bias, source, negated, size, source.numel(), columns, size, scale, **_FUSED)
-
-
-def make_state(seed: int, device: torch.device | str) -> Tensor:
-    """Return a state of Philox for `sampled_units`: its key, the passes made, and the programs of a pass that ended."""
-    return torch.tensor([seed % 2**63, 0, 0], device=device)
-
-
-def sampled_units(out: Tensor, bias: Tensor, draws: Tensor, sample: Tensor, state: Tensor, scale: float = 1.0) -> None:
-    """Compute `units`, and sample <- draws < out, where the draws, from [0, 1), are made anew."""
-    matrices, size, columns = _shape(out)
-    grid = matrices, triton.cdiv(size, 4 * PIECE.value)
-    strides = out.stride(0), sample.stride(0)
-    _sampled_units[grid](out, sample, draws, bias, state, size, columns, *strides, scale, **_FUSED)
-
-
-def _shape(out: Tensor) -> tuple[int, int, int]:
-    """Return the number of matrices, and the elements and columns of each."""
-    rows, columns = out.shape[-2:]
-    return (len(out) if out.dim() == 3 else 1), rows * columns, columns
+    blocks = triton.cdiv(batch * pixels, MANY.value)
+    _add_up[(side * side, blocks)](image, sums, side, patches, batch, pixels, **_FUSED)
 
 
 def compile_for(device: torch.device) -> None:
@@ -277,7 +220,6 @@ def compile_for(device: torch.device) -> None:
     vector = matrix[0]
     coordinate_step(matrix, matrix, matrix, vector, 1.0, vector)
     line_search(matrix, matrix, vector, vector, matrix, matrix, 1.0, vector, 0.0, 0.0)
-    gradient_step(matrix, matrix, matrix, matrix, 0.0)
-    overlap(matrix[None, None], matrix[None], matrix[None, None])
-    units(matrix, vector)
-    sampled_units(matrix, vector, matrix.clone(), matrix.clone(), make_state(1, device))
+    add_up(matrix[None, None], matrix[None])
+    state = vector.new_zeros(3, dtype=torch.int64)
+    units(matrix, vector, 1.0, state, sampled=(matrix, matrix))

@@ -84,16 +84,10 @@ class Row(Protocol):
     def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
         """Add alpha times the sum of `rows`, a matrix or a stack, each row with its sign (torch)."""
 
-    def units(self, bias: Any, x: Any, W: Any, *, out: Any, negated: Any = None, alpha: float = 1.0) -> None:
-        """Compute out <- sigmoid(alpha x @ W + bias); of a pair `negated`, second <- -first beside it (torch)."""
-
-    def sampled_units(
-        self, bias: Any, x: Any, W: Any, *, out: Any, draws: Any, sample: Any, alpha: float = 1.0
+    def units(
+        self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
     ) -> None:
-        """Compute `units`, and sample <- draws < out, where the draws are made anew (torch)."""
-
-    def array(self, values: Any) -> Any:
-        """Return `values` on the device in the row's precision."""
+        """Compute out <- sigmoid(alpha x @ W + bias), and a sample of it, or a negated array beside it (torch)."""
 
     def sync(self) -> None:
         """Return when all operations on the device are done."""

@@ -1,6 +1,5 @@
 """Restricted Boltzmann machines over overlapping patches of an image, each patch with weights of its own."""
 
-import math
 from itertools import product
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -105,27 +104,21 @@ class Patches(Workload):
         }
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Make the signs of the rows of `h`, and of an image's examples, in the biases' gradients."""
-        ones = np.ones(self.batch)
-        a.phases = row.array(np.concatenate([ones, -ones]))
-        a.ones = row.array(ones)
+        """Make the signs of the rows of `h` in the hidden biases' gradients."""
+        signs = np.repeat([1.0, -1.0], self.batch)
+        a.phases = a.h.new_tensor(signs)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
-        if row.in_pieces:
-            self._learn_in_pieces(a, row)
-        else:
-            self._learn_at_once(a, row)
-
-    def _learn_in_pieces(self, a: Arrays, row: Row) -> None:
-        """Learn patch by patch, on a CPU."""
         import torch
+
+        if row.fused:
+            from respeed.kernels import fused
 
         G, K, R, _ = self.grid
         B = self.batch
         r = self.learning_rate / B
-        W = a.W
-        c = a.c
+        W, b, c = row.operands(a.W, a.b, a.c)
         h = a.h
         v0 = a.x
         v1 = a.image
@@ -133,60 +126,51 @@ class Patches(Workload):
         windows1 = _windows(v1, K)
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
+        def cut(region: Place) -> "Tensor":
+            pixels = _room(windows0[region])
+            torch.neg(windows0[region], out=pixels[:, :, 0])
+            return pixels
+
         def up_and_down(place: Place) -> None:
             p = _patches(place, R)
-            x0 = _flat(windows0[place].contiguous())
+            x = _flat(cut(place) if at_once is None else at_once)  # [-x0_p; x1_p]
             s = h[p, B:]  # the sample: h1 is free until it is computed
             W_p = W[p]
-            row.sampled_units(c[p], x0, W_p, out=h[p, :B], draws=a.u[p], sample=s)
-            first = place[0].start
-            _add_up(torch.bmm(s, W_p.mT), windows1[place], locks[first : first + K])
+            h0 = h[p, :B]
+            x0 = x[:, :B]
+            row.units(c[p], x0, W_p, out=h0, sampled=(a.u[p], s), alpha=-1.0)
+            sums = torch.bmm(s, W_p.mT)
+            if row.fused:
+                fused.add_up(v1, sums)
+            else:
+                first = place[0].start
+                _add_up(sums, windows1[place], locks[first : first + K])
 
         def up_and_learn(place: Place) -> None:
             p = _patches(place, R)
-            pixels = _room(windows0[place])
-            torch.neg(windows0[place], out=pixels[:, :, 0])
-            x = _flat(pixels)  # [-x0_p; x1_p]
+            pixels = cut(place) if at_once is None else at_once
             pixels[:, :, 1].copy_(windows1[place])
+            x = _flat(pixels)
             h_p = h[p]
-            row.units(c[p], x[:, B:], W[p], out=h_p[:, B:])
+            x1 = x[:, B:]
+            row.units(c[p], x1, W[p], out=h_p[:, B:])
             row.add_product(a.W[p], x.mT, h_p, alpha=-r)
             row.add_rows(a.c[p], h_p, a.phases, alpha=r)
 
-        single = [slice(i, i + 1) for i in range(R)]
-        places = list(product(single, single))
-        v1.copy_(a.b.expand_as(v1))
+        places = [(slice(0, R), slice(0, R))]
+        at_once = None
+        if row.in_pieces:
+            single = [slice(i, i + 1) for i in range(R)]
+            places = list(product(single, single))
+        else:
+            at_once = cut(places[0])
+        v1.copy_(b.expand_as(v1))
         row.each(places, up_and_down)
         v1.sigmoid_()
-        change = v0.sum(2, keepdim=True) - v1.sum(2, keepdim=True)
-        a.b.add_(change, alpha=r)
+        ones = a.phases[:B]
+        row.add_rows(a.b, v0.flatten(0, 1), ones, alpha=r)
+        row.add_rows(a.b, v1.flatten(0, 1), ones, alpha=-r)
         row.each(places, up_and_learn)
-
-    def _learn_at_once(self, a: Arrays, row: Row) -> None:
-        """Learn all patches at once: each product is one of a stack, each pass one over all patches."""
-        import torch
-
-        G, K, _, n = self.grid
-        B = self.batch
-        r = self.learning_rate / B
-        W, b, c = row.operands(a.W, a.b, a.c)
-        h0 = a.h[:, :B]
-        h1 = a.h[:, B:]
-        v0 = a.x
-        v1 = a.image
-        windows = _windows(v0, K)
-        pixels = _room(windows)
-        x = _flat(pixels)  # [-x0_p; x1_p]
-        torch.neg(windows, out=pixels[:, :, 0])
-        row.sampled_units(c, x[:, :B], W, out=h0, draws=a.u, sample=h1, alpha=-1.0)  # h1 is free until it is computed
-        _put_together(torch.bmm(h1, W.mT), v1, b, row)
-        pixels[:, :, 1].copy_(_windows(v1, K))
-        row.units(c, x[:, B:], W, out=h1)
-        row.add_product(a.W, x.mT, a.h, alpha=-r)
-        row.add_rows(a.c, a.h, a.phases, alpha=r)
-        of_tiles = a.b.view(G * G, 1, n)
-        row.add_rows(of_tiles, v0.view(G * G, B, n), a.ones, alpha=r)
-        row.add_rows(of_tiles, v1.view(G * G, B, n), a.ones, alpha=-r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, patch by patch, with one compiled pass between two matrix products."""
@@ -296,7 +280,8 @@ class Patches(Workload):
             x = np.concatenate([x0, -x1])
             changes.append(learned(W, seen.W[p], r, x.T, h[p]))
         of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
-        of_c = h[:, :B].sum(1, np.float64, keepdims=True) - h[:, B:].sum(1, np.float64, keepdims=True)
+        differences = h[:, :B] - h[:, B:]
+        of_c = differences.sum(1, np.float64, keepdims=True)
         b = moved(given.b, seen.b, r * of_b)
         c = moved(given.c, seen.c, r * of_c)
         return {
@@ -352,24 +337,8 @@ def _room(windows: "Tensor") -> "Tensor":
 
 
 def _flat(pixels: "Tensor") -> "Tensor":
-    """Return a view of patches' pixels as matrices, (patches, examples, K K n)."""
-    *examples, _, _, _ = pixels.shape
-    rows, columns, *_ = examples
-    return pixels.view(rows * columns, math.prod(examples[2:]), -1)
-
-
-def _put_together(sums: "Tensor", image: "Tensor", b: "Tensor", row: Row) -> None:
-    """Compute the image from what all patches give to their pixels, `sums` (patches, B, K K n), and b."""
-    if row.fused:
-        from respeed.kernels import fused
-
-        fused.overlap(image, sums, b)
-        return
-    G = len(image)
-    K = G + 1 - math.isqrt(len(sums))
-    image.copy_(b.expand_as(image))
-    _add_up(sums, _windows(image, K), [Lock() for _ in range(K)])
-    image.sigmoid_()
+    """Return a view of patches' pixels as matrices, (patches, 2 B, K K n)."""
+    return pixels.flatten(4).flatten(2, 3).flatten(0, 1)
 
 
 def _add_up(sums: "Tensor", windows: "Tensor", locks: list[Lock]) -> None:

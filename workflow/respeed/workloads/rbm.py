@@ -86,26 +86,24 @@ class _Layer(Workload):
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Make the signs of the rows of `v` and `h` in the biases' gradients: equal ones, and those of two phases."""
-        ones = np.ones(self.batch)
-        a.equal = row.array(np.concatenate([ones, ones]))
-        a.phases = row.array(np.concatenate([ones, -ones]))
+        signs = np.repeat([1.0, -1.0], self.batch)
+        a.phases = a.v.new_tensor(signs)
+        a.equal = a.phases.abs()
 
-    def compare_changes(
-        self, given: Arrays, seen: Arrays, of_b: np.ndarray, of_c: np.ndarray, sign: float = 1.0
-    ) -> Pairs:
-        """Compare the changes of W, b and c with r/B times `sign` v^T h and r/B times the sums of `of_b` and `of_c`.
+    def compare_changes(self, given: Arrays, seen: Arrays, v: np.ndarray, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
+        """Compare the changes of W, b and c with r/B times v^T h and r/B times the sums of `of_b` and `of_c`.
 
         Parameters
         ----------
-        of_b, of_c : (rows, V), (rows, H)
-            The terms of the biases' gradients, as the step computed them.
+        v, of_b, of_c : (2 B, V), (rows, V), (rows, H)
+            A factor of W's gradient, and the terms of the biases' gradients, as the step computed them.
         """
         r = self.learning_rate / self.batch
         change_b = r * of_b.sum(0, dtype=np.float64)
         change_c = r * of_c.sum(0, dtype=np.float64)
         b = moved(given.b, seen.b, change_b)
         c = moved(given.c, seen.c, change_c)
-        W = learned(given.W, seen.W, sign * r, seen.v.T, seen.h)
+        W = learned(given.W, seen.W, r, v.T, seen.h)
         return {"W": W, "b, c": both(b, c)}
 
     def flops(self) -> float:
@@ -152,7 +150,7 @@ class Rbm(_Layer):
         v0, v1 = halves(a.v)
         h0, h1 = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        row.sampled_units(c, a.x, W, out=h0, draws=a.u, sample=h1)  # h1 is free until it is computed
+        row.units(c, a.x, W, out=h0, sampled=(a.u, h1))  # h1 is free until it is computed
         row.units(b, h1, W.T, out=v1, negated=(a.x, v0))
         row.units(c, v1, W, out=h1)
         self.learn_torch(a, row)
@@ -224,15 +222,15 @@ class Rbm(_Layer):
 
     def compare_data(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare v0, h0 of some examples, and the changes of parameters by all examples."""
-        v0, _ = halves(seen.v)
+        v = -seen.v  # [v0; -v1]
+        v0, _ = halves(v)
         h0, h1 = halves(seen.h)
         rows = checked_rows(self.batch)
         x = np.asarray(given.x)
-        of_c = np.subtract(h0, h1, dtype=np.float64)
         return {
-            "v0": (v0, -x),
+            "v0": (v0, x),
             "h0": (h0[rows], hidden_units(x[rows], given)),
-            **self.compare_changes(given, seen, -seen.v, of_c, sign=-1.0),
+            **self.compare_changes(given, seen, v, v, h0 - h1),
         }
 
     def traffic_bytes(self) -> float:
@@ -298,9 +296,9 @@ class RbmPcd(Rbm):
         row.units(c, a.x, W, out=h0)
         s = a.s
         for taken in range(1, self.gibbs + 1):
-            row.sampled_units(b, s, W.T, out=a.mean, draws=a.u_visible, sample=v)
+            row.units(b, s, W.T, out=a.mean, sampled=(a.u_visible, v))
             s = a.s if taken == self.gibbs else a.between
-            row.sampled_units(c, v, W, out=h, draws=a.u, sample=s)
+            row.units(c, v, W, out=h, sampled=(a.u, s))
         a.taken = taken
         self.learn_torch(a, row)
 
@@ -407,9 +405,7 @@ class RbmUp(Workload):
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Compute the hidden probabilities of one mini-batch."""
-        import torch
-
-        torch.addmm(a.c, a.x, a.W, out=a.h).sigmoid_()
+        row.units(a.c, a.x, a.W, out=a.h)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Compute the hidden probabilities of one mini-batch."""
@@ -493,7 +489,7 @@ class Autoencoder(_Layer):
         e, y = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
         torch.ge(row.uniform(a.u), self.corruption, out=corrupted).mul_(x)
-        torch.addmm(c, corrupted, W, out=y).sigmoid_()
+        row.units(c, corrupted, W, out=y)
         torch.addmm(b, y, W.T, out=d)
         if self.cost and row.in_pieces:  # torch's own logarithms take several times as long
             sigmoid_error(d.numpy(), x.numpy(), a.costs.numpy())
@@ -549,7 +545,7 @@ class Autoencoder(_Layer):
             "y": (y, hidden_units(corrupted[rows], given)),
             "d": (d, x - sigmoid(z)),
             "e": (e[rows], times(d, given.W) * slope),
-            **self.compare_changes(given, seen, errors, e),
+            **self.compare_changes(given, seen, seen.v, errors, e),
         }
         if self.cost:
             losses = np.logaddexp(0, z) - x * z

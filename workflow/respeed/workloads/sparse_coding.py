@@ -333,20 +333,14 @@ class SparseParallel(_SparseCoding):
         """Solve for the bases, given the coefficients of the batch, on a CPU or a GPU."""
         import torch
 
-        if row.fused:
-            from respeed.kernels import fused
-
         S = a.coefficients
         A = a.second
         C = a.cross
         torch.mm(S.T, S, out=A)
         torch.mm(S.T, a.x, out=C)
         for r, B, after in self._basis_steps(a):
-            if row.fused:
-                fused.gradient_step(after, B, torch.mm(A, B, out=a.product), C, r)
-            else:
-                torch.add(B, C, alpha=r, out=after).addmm_(A, B, alpha=-r)
-                after.div_(torch.linalg.vector_norm(after, dim=1, keepdim=True, out=a.norms).clamp_(min=1))
+            torch.add(B, C, alpha=r, out=after).addmm_(A, B, alpha=-r)
+            after.div_(torch.linalg.vector_norm(after, dim=1, keepdim=True, out=a.norms).clamp_(min=1))
         torch.mm(a.new_bases, a.new_bases.T, out=a.new_gram)
 
     def improve_bases(self, a: Arrays) -> None:
