@@ -3,12 +3,15 @@
 ./run python bench/peers.py sparse      sparse-coding coefficients: every solver over our fastest, one and all cores
 ./run python bench/peers.py rbm         a training step of an RBM as a tutorial writes it in PyTorch and in NumPy, and
                                         scikit-learn's, over ours; every size of the paper, one and all cores
+./run python bench/peers.py device      the same step on a CUDA device, over ours there: as a user writes it in PyTorch,
+                                        compiled by torch.compile, in JAX, and that of the package rbms; without a
+                                        device, on the CPU at tiny sizes
 ./run python bench/peers.py mlp         a training step of a multi-layer perceptron as a tutorial writes it in PyTorch
                                         and in NumPy, over ours; one and all cores
 ./run python bench/peers.py convnet     a step of ResNet-50, LeNet and a small net on digits as a tutorial writes them
                                         in PyTorch, over ours; one and all cores
 
-SPAMS (GPL) is compared with if it is installed: uv pip install --python .venv/bin/python spams-bin
+SPAMS (GPL) and rbms are compared with if they are installed: uv pip install --python .venv/bin/python spams-bin rbms
 
 All run in the environment of a measurement, whose allocator keeps freed memory: outside it, new arrays, of which
 tutorials make many, cost more than here.
@@ -30,6 +33,7 @@ from respeed.backends import Program, make_backend
 from respeed.inputs.papers import load_paper
 from respeed.kernels.sparse import coordinate_descent, feature_sign_search, make_workspaces
 from respeed.model import Case
+from respeed.text import first_line
 from respeed.workloads import make_workload
 from respeed.workloads._nets import LocalResponse, Rows, Tanh
 from respeed.workloads.convnet import Convnet
@@ -52,13 +56,22 @@ SCIKIT_LEARN = """\
 class NaiveRbmTorch:
     """CD-1 in PyTorch as a tutorial writes it. `sample` draws 0 or 1 with the probabilities that it is given."""
 
-    def __init__(self, rbm: Rbm, inputs: Inputs, sample: Callable[[torch.Tensor], torch.Tensor] = torch.bernoulli):
+    def __init__(
+        self,
+        rbm: Rbm,
+        inputs: Inputs,
+        sample: Callable[[torch.Tensor], torch.Tensor] = torch.bernoulli,
+        device: str = "cpu",
+    ):
         self.rate, self.sample = rbm.learning_rate, sample
-        self.examples = cycle(torch.from_numpy(np.asarray(inputs["x"])))  # (B, V) each
-        self.W, self.b, self.c = (torch.from_numpy(np.array(inputs[name])) for name in "Wbc")  # (V, H), (V,), (H,)
+        self.examples = cycle(torch.from_numpy(np.asarray(inputs["x"])).to(device))  # (B, V) each
+        W, b, c = (torch.from_numpy(np.array(inputs[name])).to(device) for name in "Wbc")
+        self.W, self.b, self.c = W, b, c  # (V, H), (V,), (H,)
 
     def step(self) -> None:
-        v0 = next(self.examples)
+        self.learn(next(self.examples))
+
+    def learn(self, v0: torch.Tensor) -> None:
         h0 = torch.sigmoid(v0 @ self.W + self.c)
         s = self.sample(h0)
         v1 = torch.sigmoid(s @ self.W.t() + self.b)
@@ -146,6 +159,118 @@ RBM_PEERS: tuple[tuple[str, str, Callable[[Rbm, Inputs], Step]], ...] = (
     ("scikit-learn, fp32 mini-batch of fit", "numpy", _fit),
     ("scikit-learn, partial_fit in float64", "numpy", _partial_fit),
 )
+
+
+# ---- the same on a CUDA device
+
+# Steps between two waits for the device.
+DEVICE_STEPS, DEVICE_PAIRS = 48, 9
+
+
+def compare_on_device(threads: int) -> None:
+    """Print every peer's time over that of our step at each size, in strict fp32."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    table = load_paper("raina2009").experiments["rbm"]
+    cases = table.cases if device == "cuda" else table.smoke_cases
+    if device == "cpu":
+        print("  no CUDA device: on the CPU, at tiny sizes, which say nothing of a device", flush=True)
+    for case in cases:
+        rbm = Rbm(**case.parameters)
+        backend = make_backend("torch", device=device, precision="fp32", threads=threads, seed=1)
+        ours = backend.build(rbm, 1)
+        print(f"  {case.name} on {device}, passes by {backend.describe().get('elementwise', 'torch')}", flush=True)
+        for name, make in DEVICE_PEERS.items():
+            try:
+                step, wait = make(rbm, ours.inputs, device), backend.sync
+                step()
+            except Exception as error:  # of a library that is not installed, or has no such device or compiler
+                print(f"    {name:<37} not compared: {first_line(error)[:200]}", flush=True)
+                continue
+            ratio = paired_ratio(_in_rows(step, wait), _in_rows(ours.step, wait), DEVICE_PAIRS, MOST_SECONDS)
+            print(f"    {name:<37} {ratio} times as long as ours", flush=True)
+
+
+def _in_rows(step: Step, wait: Step) -> Step:
+    """Return a function that asks for many steps, and waits for them."""
+
+    def steps() -> None:
+        last: object = None
+        for _ in range(DEVICE_STEPS):
+            last = step()
+        getattr(last, "block_until_ready", wait)()
+
+    return steps
+
+
+def _as_written(rbm: Rbm, inputs: Inputs, device: str) -> Step:
+    return NaiveRbmTorch(rbm, inputs, device=device).step
+
+
+def _compiled(rbm: Rbm, inputs: Inputs, device: str) -> Step:
+    peer = NaiveRbmTorch(rbm, inputs, device=device)
+    learn = torch.compile(peer.learn)
+    return lambda: learn(next(peer.examples))
+
+
+def _in_jax(rbm: Rbm, inputs: Inputs, device: str) -> Step:
+    """A jitted function of what is learned; its products are of strict fp32, as torch's are by default."""
+    import jax
+
+    jax.config.update("jax_default_matmul_precision", "highest")
+    place = jax.devices("gpu" if device == "cuda" else "cpu")[0]
+    rate = rbm.learning_rate
+
+    def learn(learned: Any, v0: Any) -> Any:
+        W, b, c, key = learned
+        key, used = jax.random.split(key)
+        h0 = jax.nn.sigmoid(v0 @ W + c)
+        s = jax.random.bernoulli(used, h0).astype(h0.dtype)
+        v1 = jax.nn.sigmoid(s @ W.T + b)
+        h1 = jax.nn.sigmoid(v1 @ W + c)
+        W = W + rate * (v0.T @ h0 - v1.T @ h1) / len(v0)
+        return W, b + rate * (v0 - v1).mean(0), c + rate * (h0 - h1).mean(0), key
+
+    examples = cycle([jax.device_put(np.asarray(x), place) for x in np.asarray(inputs["x"])])
+    learned = tuple(jax.device_put(np.asarray(inputs[name]), place) for name in "Wbc")
+    compiled = jax.jit(learn)
+    state = [(*learned, jax.device_put(jax.random.PRNGKey(1), place))]
+
+    def step() -> object:
+        state[0] = compiled(state[0], next(examples))
+        return state[0][0]
+
+    return step
+
+
+def _of_rbms(rbm: Rbm, inputs: Inputs, device: str) -> Step:
+    """The step of rbms' own training by CD: it samples both layers of the chains, and scales gradients to norm 1."""
+    from rbms.bernoulli_bernoulli.classes import BBRBM
+    from rbms.training.pcd import fit_batch_pcd
+
+    W, b, c = (torch.from_numpy(np.array(inputs[name])).to(device) for name in "Wbc")
+    model = BBRBM(weight_matrix=W, vbias=b, hbias=c)
+    model.init_grad()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rbm.learning_rate, maximize=True)
+    examples = cycle(torch.from_numpy(np.asarray(inputs["x"])).to(device))
+    weights = torch.ones(rbm.batch, 1, device=device)
+
+    def step() -> None:
+        v0 = next(examples)
+        optimizer.zero_grad(set_to_none=False)
+        chains = model.init_chains(len(v0), weights=weights, start_v=v0)
+        fit_batch_pcd((v0, weights), chains, model, gibbs_steps=1, beta=1.0, centered=False)
+        optimizer.step()
+
+    return step
+
+
+# Name, and what makes its step on a device.
+DEVICE_PEERS: dict[str, Callable[[Rbm, Inputs, str], Step]] = {
+    "PyTorch as a user writes it": _as_written,
+    "PyTorch compiled": _compiled,
+    "JAX as a user writes it": _in_jax,
+    "rbms": _of_rbms,
+}
 
 
 # ---- a multi-layer perceptron: the same arithmetic as ours, and the same parameters in the end
@@ -402,6 +527,7 @@ def compare_sparse(threads: int) -> None:
 COMPARISONS: dict[str, Comparison] = {
     "sparse": compare_sparse,
     "rbm": compare_rbm,
+    "device": compare_on_device,
     "mlp": compare_mlp,
     "convnet": compare_convnet,
 }

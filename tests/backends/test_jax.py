@@ -30,6 +30,26 @@ def test_without_jax_a_row_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -
         make_backend("jax", **how)
 
 
+@pytest.mark.parametrize(("precision", "products"), [("tf32x3", "tf32"), ("bf16x9", "bf16")])
+def test_products_in_parts_are_asked_of_gpus_alone(
+    precision: str, products: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """XLA is asked for a product as a sum of so many in low precision, on a GPU; other devices refuse the row."""
+    module = importlib.import_module("respeed.backends.jax")
+    with pytest.raises(NotMeasurable, match=rf"^{precision} is a precision of GPUs$"):
+        make_backend("jax", device="cpu", precision=precision, threads=1, seed=1)
+    monkeypatch.setattr(module, "find_device", lambda *_: jax.devices("cpu")[0])
+    try:
+        make_backend("jax", device="cuda", precision=precision, threads=1, seed=1)
+        square = jax.ShapeDtypeStruct((8, 8), "float32")
+        multiply = jax.jit(lambda a, b: a @ b)
+        text = multiply.trace(square, square).lower(lowering_platforms=("cuda",)).as_text()
+    finally:
+        make_backend("jax", device="cpu", precision="fp32", threads=1, seed=1)
+    assert f"lhs_precision_type = {products}" in text
+    assert f"num_primitive_operations = {precision[-1]}" in text
+
+
 def test_a_jax_device_tells_name_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device of its own tells its name and memory and is waited for."""
     find_device = importlib.import_module("respeed.backends.jax").find_device

@@ -26,6 +26,8 @@ WORKLOADS = tuple(workloads())
 QUICK_ON_JAX = {"cd1_products", "matmul", "mlp", "patches", "rbm", "rbm_pcd", "rbm_up", "softmax_regression"}
 
 SIZES = ("smoke", "odd")
+# What other devices refuse.
+OF_GPUS = ("tf32", "tf32x3", "bf16x9")
 UNUSUAL = yaml.safe_load(Path(__file__).with_name("sizes.yaml").read_bytes())
 # What a test case gives where `sizes.yaml` does not say otherwise: of whole numbers one after another, of texts the
 # first or the last, and 0.1.
@@ -76,7 +78,7 @@ def places(*precisions: str, on: str = "", of: Sequence[str] = ()) -> list[Any]:
         for device in facts.devices
         if on in {"", device} and not missing_device(device)
         for precision in facts.precisions
-        if precision in (precisions or facts.precisions) and (device, precision) != ("cpu", "tf32")
+        if precision in (precisions or facts.precisions) and (device == "cuda" or precision not in OF_GPUS)
         for place in [Place(name, device, precision)]
     ]
 

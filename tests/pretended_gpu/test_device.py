@@ -1,9 +1,11 @@
 """What only the pretended device can tell of a program: how products sum, what is waited for, what is let go of."""
 
 import gc
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from respeed.inputs.registry import runs
 from respeed.machine.devices import energy_counters
 from respeed.measure.case import make_bench, measure_case
 from respeed.measure.order import Job, Order
+from respeed.workloads import make_workload
 from tests.conformance.programs import build, case_of, make, steps
 from tests.orders import order_of
 from tests.pretended_gpu.device import asked_by
@@ -65,6 +68,40 @@ def test_a_plain_step_waits_and_keeps_nothing(case: Any) -> None:
     asked = asked_by(lambda: [program.step() for _ in range(3)])
     assert not [one for one in asked if one.startswith("wait") or "pageable" in one]
     assert torch.cuda.memory_allocated() <= held
+
+
+# Kernels and products of a step, which its graph has as nodes: by torch's own operations, and with Triton's kernels.
+NODES = {
+    "rbm": (12, 9), "rbm_pcd": (30, 18), "autoencoder": (13, 13), "patches": (26, 14), "sparse_parallel": (153, 153),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("workload", NODES)
+def test_a_step_asks_for_few_kernels(workload: str) -> None:
+    made = make("torch", "cuda")
+    asked = asked_by(last_part(made, workload))
+    assert len(asked) <= NODES[workload][0], asked
+
+
+@pytest.mark.parametrize("workload", NODES)
+def test_a_step_with_fused_kernels_asks_for_fewer(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's kernels do not run on this device: each call of them is counted as the kernel that it asks for."""
+    monkeypatch.setitem(sys.modules, "respeed.kernels.fused", kernels := Mock())
+    made = make("torch", "cuda")
+    made.fuse(1)
+    step = last_part(made, workload)
+    kernels.reset_mock()
+    asked = asked_by(step)
+    assert len(asked) + len(kernels.mock_calls) <= NODES[workload][1], [*asked, *kernels.mock_calls]
+
+
+def last_part(made: Any, workload: str) -> Any:
+    """Return the step of a workload, or the last of its parts, such as the bases of sparse coding, not captured."""
+    program = make_workload(case_of(workload, "odd"))
+    with made._graphs.none():
+        part = made.build(program, 5).parts[-1]
+    part()
+    return part
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])

@@ -97,7 +97,7 @@ CPU_ARCHITECTURES = ARCHITECTURES[:2]
 DEVICE_ARCHITECTURES = ARCHITECTURES[2:]
 # How well a fact is known.
 Confidence = Literal["stated", "code", "recalled", "inferred", "chosen"]
-PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16")
+PRECISIONS = ("fp64", "fp32", "tf32x3", "bf16x9", "tf32", "bf16", "fp16")
 
 
 def _check_precision(name: str) -> str:

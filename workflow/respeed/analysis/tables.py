@@ -89,7 +89,7 @@ class Round(CellRow):
     started: str
     """When the round was begun, ISO 8601."""
     precision: str
-    """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
+    """Precision of the numbers: fp64, fp32, tf32x3, bf16x9, tf32, bf16 or fp16."""
     is_cpu: bool
     """Whether it ran on the CPU."""
     commit: str
@@ -160,7 +160,7 @@ class Cell(CellRow):
     package: str
     """The software that multiplies, by its name in tables."""
     precision: str
-    """Precision of the numbers: fp64, fp32, tf32, bf16 or fp16."""
+    """Precision of the numbers: fp64, fp32, tf32x3, bf16x9, tf32, bf16 or fp16."""
     label: str
     """The row's name in tables and figures, made of its profile and, where a table has several algorithms, of its
     algorithm."""

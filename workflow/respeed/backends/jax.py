@@ -22,7 +22,10 @@ from respeed.workloads import Arrays, Step, Workload
 from respeed.workloads.arrays import Zeros
 
 DEVICES = ("cpu", "cuda", "tpu")
-PRECISIONS = ("fp64", "fp32")
+PRECISIONS = ("fp64", "fp32", "tf32x3", "bf16x9")
+
+# XLA's names for products in fp32 that are sums of three products in TF32, or nine in bf16, of the operands' parts.
+IN_PARTS = {"tf32x3": "TF32_TF32_F32_X3", "bf16x9": "BF16_BF16_F32_X9"}
 
 
 class Backend(Base):
@@ -37,8 +40,10 @@ class Backend(Base):
         kind, index = split_device(device)
         # Otherwise XLA would run each program on a thread of its own: one thread would be two.
         jax.config.update("jax_cpu_enable_async_dispatch", False)
+        if precision in IN_PARTS and kind != "cuda":
+            raise NotMeasurable(f"{precision} is a precision of GPUs")
         # True fp32: no TF32 on NVIDIA's GPUs, no bf16 on TPUs, which use several bf16 products for one in fp32.
-        jax.config.update("jax_default_matmul_precision", "highest")
+        jax.config.update("jax_default_matmul_precision", IN_PARTS.get(precision, "highest"))
         # A setting of the whole process: the row that was made last decides.
         jax.config.update("jax_enable_x64", precision == "fp64")
         self.device = find_device(kind, index)

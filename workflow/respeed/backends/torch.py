@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -50,12 +50,19 @@ PRODUCTS = {torch.mm, torch.addmm, torch.bmm, torch.baddbmm, torch.matmul, Tenso
 TYPES = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
+Pair = tuple[Tensor, Tensor] | None
+
+
 class Torch(Base):
     """Torch in a precision: the methods that are the same on all devices."""
 
     framework = "torch"
     # Whether products in low precision can add their sums to fp32.
     _adds_itself = True
+    # Fills an array with draws from [0, 1), and returns it.
+    uniform: Callable[[Tensor], Tensor]
+    # The state of the draws of Triton's kernels, where steps use these.
+    _philox: Tensor
 
     def __init__(self, precision: str, threads: int, device: str = "cpu") -> None:
         super().__init__(precision, threads)
@@ -115,6 +122,38 @@ class Torch(Base):
             add(out, a, b, out_dtype=torch.float32, beta=beta, alpha=alpha, out=out)
         else:  # the product rounds its sums when it writes them; they are multiplied and added in fp32
             out.mul_(beta).add_(a @ b, alpha=alpha)
+
+    def add_rows(self, out: Tensor, rows: Tensor, signs: Tensor, alpha: float) -> None:
+        """Add alpha times the sum of `rows`, each with its sign; a stack has a sum for each of its matrices."""
+        shape = *rows.shape[:-2], 1, -1
+        self.add_product(out.view(shape), signs.expand(shape), rows, alpha=alpha)
+
+    def units(
+        self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, alpha: float = 1.0,
+        sampled: Pair = None, negated: Pair = None,
+    ) -> None:  # fmt: skip
+        """Compute out <- sigmoid(alpha x W + bias), for matrices or stacks.
+
+        Of a pair `sampled`, the first array is drawn anew, and the second is 1 where its draw is below `out`, else 0.
+        Of a pair `negated`, the second is made the first's negative.
+        """
+        if not self.fused:
+            add = torch.addmm if out.dim() == 2 else torch.baddbmm
+            add(bias, x, W, alpha=alpha, out=out).sigmoid_()
+            if sampled:
+                torch.lt(self.uniform(sampled[0]), out, out=sampled[1])
+            if negated:
+                torch.neg(negated[0], out=negated[1])
+            return
+        (torch.mm if out.dim() == 2 else torch.bmm)(x, W, out=out)
+        from respeed.kernels import fused
+
+        fused.units(out, bias, alpha, self._philox, sampled, negated)
+
+    def fuse(self, seed: int) -> None:
+        """Compute what lies between two products in one pass of a Triton kernel from now on, and draw there."""
+        self.fused = True
+        self._philox = torch.tensor([seed, 0, 0], device=self.device)
 
     def _can_add(self) -> bool:
         """Return whether low-precision matrix products can add to an fp32 array, as with a new torch on CUDA."""
@@ -269,7 +308,8 @@ class OnCuda(OnAccelerator):
         self._graphs = Graphs(self.device, self.dtype, self._random)
         self._why_no_graphs = self._graphs.why_plain()
         self._elementwise = self._compile()
-        self.fused = self._elementwise == "triton"
+        if self._elementwise == "triton":
+            self.fuse(seed)
 
     def _compile(self) -> str:
         """Compile the Triton kernels, for arrays in fp32 on NVIDIA's GPUs.

@@ -83,6 +83,14 @@ class Row(Protocol):
     def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
         """Compute out <- beta out + alpha a @ b, matrices or stacks; `out` may be fp32 if `a`, `b` are low (torch)."""
 
+    def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
+        """Add alpha times the sum of `rows`, a matrix or a stack, each row with its sign (torch)."""
+
+    def units(
+        self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
+    ) -> None:
+        """Compute out <- sigmoid(alpha x @ W + bias), and a sample of it, or a negated array beside it (torch)."""
+
     def sync(self) -> None:
         """Return when all operations on the device are done."""
 

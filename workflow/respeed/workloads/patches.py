@@ -99,19 +99,26 @@ class Patches(Workload):
             "c": symmetric(random, 0.01, R * R, 1, H),
             "x": Drawn(random, (BATCHES, G, G, B, n)),
             "image": Zeros(G, G, B, n),  # v1
-            "h": Zeros(R * R, 2 * B, H),  # [h0_p; -h1_p]: one matrix product gives both terms of the gradient
+            "h": Zeros(R * R, 2 * B, H),  # [h0_p; h1_p]: one matrix product gives both terms of the gradient
             "u": Draws(R * R, B, H),  # draws that h0 is compared with to sample
         }
+
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make the signs of the rows of `h` in the hidden biases' gradients."""
+        signs = np.repeat([1.0, -1.0], self.batch)
+        a.phases = a.h.new_tensor(signs)
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
         import torch
 
+        if row.fused:
+            from respeed.kernels import fused
+
         G, K, R, _ = self.grid
         B = self.batch
         r = self.learning_rate / B
         W, b, c = row.operands(a.W, a.b, a.c)
-        dtype = a.b.dtype
         h = a.h
         v0 = a.x
         v1 = a.image
@@ -119,35 +126,50 @@ class Patches(Workload):
         windows1 = _windows(v1, K)
         locks = [Lock() for _ in range(G)]  # a row of tiles is added to by one thread at a time
 
+        def cut(region: Place) -> "Tensor":
+            pixels = _room(windows0[region])
+            torch.neg(windows0[region], out=pixels[:, :, 0])
+            return pixels
+
         def up_and_down(place: Place) -> None:
             p = _patches(place, R)
-            x0 = _cut(windows0[place])
-            h0 = h[p, :B]
+            x = _flat(cut(place) if at_once is None else at_once)  # [-x0_p; x1_p]
             s = h[p, B:]  # the sample: h1 is free until it is computed
             W_p = W[p]
-            torch.baddbmm(c[p], x0, W_p, out=h0).sigmoid_()
-            torch.lt(row.uniform(a.u[p]), h0, out=s)
-            first = place[0].start
-            _add_up(torch.bmm(s, W_p.mT), windows1[place], locks[first : first + K])
+            h0 = h[p, :B]
+            x0 = x[:, :B]
+            row.units(c[p], x0, W_p, out=h0, sampled=(a.u[p], s), alpha=-1.0)
+            sums = torch.bmm(s, W_p.mT)
+            if row.fused:
+                fused.add_up(v1, sums)
+            else:
+                first = place[0].start
+                _add_up(sums, windows1[place], locks[first : first + K])
 
         def up_and_learn(place: Place) -> None:
             p = _patches(place, R)
-            x = _cut(windows0[place], windows1[place])  # [x0_p; x1_p]
-            x1 = x[:, B:]
+            pixels = cut(place) if at_once is None else at_once
+            pixels[:, :, 1].copy_(windows1[place])
+            x = _flat(pixels)
             h_p = h[p]
-            torch.baddbmm(c[p], x1, W[p], out=h_p[:, B:]).sigmoid_().neg_()
-            row.add_product(a.W[p], x.mT, h_p, alpha=r)
-            a.c[p].add_(h_p.sum(1, keepdim=True, dtype=dtype), alpha=r)
+            x1 = x[:, B:]
+            row.units(c[p], x1, W[p], out=h_p[:, B:])
+            row.add_product(a.W[p], x.mT, h_p, alpha=-r)
+            row.add_rows(a.c[p], h_p, a.phases, alpha=r)
 
         places = [(slice(0, R), slice(0, R))]
+        at_once = None
         if row.in_pieces:
             single = [slice(i, i + 1) for i in range(R)]
             places = list(product(single, single))
+        else:
+            at_once = cut(places[0])
         v1.copy_(b.expand_as(v1))
         row.each(places, up_and_down)
         v1.sigmoid_()
-        change = v0.sum(2, keepdim=True, dtype=dtype) - v1.sum(2, keepdim=True, dtype=dtype)
-        a.b.add_(change, alpha=r)
+        ones = a.phases[:B]
+        row.add_rows(a.b, v0.flatten(0, 1), ones, alpha=r)
+        row.add_rows(a.b, v1.flatten(0, 1), ones, alpha=-r)
         row.each(places, up_and_learn)
 
     def numpy(self, a: Arrays, row: Row) -> None:
@@ -178,15 +200,16 @@ class Patches(Workload):
 
         def up_and_learn(p: int) -> None:
             i, j = divmod(p, R)
-            x = np.empty((2, B, K, K, n), v0.dtype)  # [x0_p; x1_p]
+            x = np.empty((2, B, K, K, n), v0.dtype)  # [-x0_p; x1_p]
             x[0] = _tiles(v0, i, j, K)
             x[1] = _tiles(v1, i, j, K)
+            np.negative(x[0], out=x[0])  # from tile to tile it would take twice as long as the copy
             x = x.reshape(2 * B, -1)
             h_p = h[p]
             h1 = gemm(x[B:], W[p], out=h_p[B:])
-            add_sigmoid(h1, c[p, 0], scale=-1.0)
-            gemm(x.T, h_p, out=W[p], alpha=r, beta=1.0)
-            c[p] += r * h_p.sum(0)
+            add_sigmoid(h1, c[p, 0])
+            gemm(x.T, h_p, out=W[p], alpha=-r, beta=1.0)
+            c[p] += r * (h_p[:B].sum(0) - h1.sum(0))
 
         v1[...] = a.b
         row.each(range(R * R), up_and_down)
@@ -219,11 +242,11 @@ class Patches(Workload):
         image = jax.nn.sigmoid(image)
         x1 = cut(image)
         h1 = jax.nn.sigmoid(x1 @ a.W + a.c)
-        x = jnp.concatenate([x0, x1], axis=1)
-        h = jnp.concatenate([h0, -h1], axis=1)
-        W = a.W + r * (x.mT @ h)
+        x = jnp.concatenate([-x0, x1], axis=1)
+        h = jnp.concatenate([h0, h1], axis=1)
+        W = a.W - r * (x.mT @ h)
         b = a.b + r * (a.x - image).sum(2, keepdims=True)
-        c = a.c + r * h.sum(1, keepdims=True)
+        c = a.c + r * (h0 - h1).sum(1, keepdims=True)
         return {"W": W, "b": b, "c": c, "image": image, "h": h, "u": u}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -250,14 +273,15 @@ class Patches(Workload):
             x0 = double(_tiles(v0, i, j, K)).reshape(B, -1)
             x1 = double(_tiles(v1, i, j, K)).reshape(B, -1)
             h0.append(sigmoid(x0[rows] @ W + c))
-            h1.append(-sigmoid(x1[rows] @ W + c))
+            h1.append(sigmoid(x1[rows] @ W + c))
             tiles = _tiles(image, i, j, K)
             sums = s[p] @ W.T
             tiles += sums.reshape(tiles.shape)
-            x = np.concatenate([x0, x1])
+            x = np.concatenate([x0, -x1])
             changes.append(learned(W, seen.W[p], r, x.T, h[p]))
         of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
-        of_c = h.sum(1, np.float64, keepdims=True)
+        differences = h[:, :B] - h[:, B:]
+        of_c = differences.sum(1, np.float64, keepdims=True)
         b = moved(given.b, seen.b, r * of_b)
         c = moved(given.c, seen.c, r * of_c)
         return {
@@ -306,13 +330,15 @@ def _windows(image: "Tensor", K: int) -> "Tensor":
     return image.unfold(0, K, 1).unfold(1, K, 1).permute(0, 1, 2, 4, 5, 3)
 
 
-def _cut(*windows: "Tensor") -> "Tensor":
-    """Return patches' pixels, (patches, examples, K K n); examples of a second array follow those of the first."""
-    rows, columns, B, *tiles = windows[0].shape
-    out = windows[0].new_empty((rows, columns, len(windows), B, *tiles))
-    for number, window in enumerate(windows):
-        out[:, :, number].copy_(window)
-    return out.view(rows * columns, len(windows) * B, -1)
+def _room(windows: "Tensor") -> "Tensor":
+    """Return an array for the pixels of patches in both phases, (rows, columns, 2, B, K, K, n)."""
+    rows, columns, *examples = windows.shape
+    return windows.new_empty((rows, columns, 2, *examples))
+
+
+def _flat(pixels: "Tensor") -> "Tensor":
+    """Return a view of patches' pixels as matrices, (patches, 2 B, K K n)."""
+    return pixels.flatten(4).flatten(2, 3).flatten(0, 1)
 
 
 def _add_up(sums: "Tensor", windows: "Tensor", locks: list[Lock]) -> None:

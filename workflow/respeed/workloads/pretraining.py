@@ -107,7 +107,10 @@ class _Pretraining(Workload):
 
         steps: dict[str, Step] = {}
         for i, learner in enumerate(self.learners, 1):
-            steps[f"layer {i}"] = partial(pretrain, i, getattr(learner, framework), self.arrays_of(i, learner, a))
+            arrays = self.arrays_of(i, learner, a)
+            if framework == "torch":
+                learner.prepare_torch(arrays, row)
+            steps[f"layer {i}"] = partial(pretrain, i, getattr(learner, framework), arrays)
         steps["fine-tuning"] = partial(getattr(self.net, framework), a, row)
         return steps
 

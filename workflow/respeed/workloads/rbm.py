@@ -84,20 +84,26 @@ class _Layer(Workload):
             "h": Zeros(2 * B, H),
         }
 
-    def compare_changes(self, given: Arrays, seen: Arrays, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make the signs of the rows of `v` and `h` in the biases' gradients: equal ones, and those of two phases."""
+        signs = np.repeat([1.0, -1.0], self.batch)
+        a.phases = a.v.new_tensor(signs)
+        a.equal = a.phases.abs()
+
+    def compare_changes(self, given: Arrays, seen: Arrays, v: np.ndarray, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
         """Compare the changes of W, b and c with r/B times v^T h and r/B times the sums of `of_b` and `of_c`.
 
         Parameters
         ----------
-        of_b, of_c : (rows, V), (rows, H)
-            The terms of the biases' gradients, as the step computed them.
+        v, of_b, of_c : (2 B, V), (rows, V), (rows, H)
+            A factor of W's gradient, and the terms of the biases' gradients, as the step computed them.
         """
         r = self.learning_rate / self.batch
         change_b = r * of_b.sum(0, dtype=np.float64)
         change_c = r * of_c.sum(0, dtype=np.float64)
         b = moved(given.b, seen.b, change_b)
         c = moved(given.c, seen.c, change_c)
-        W = learned(given.W, seen.W, r, seen.v.T, seen.h)
+        W = learned(given.W, seen.W, r, v.T, seen.h)
         return {"W": W, "b, c": both(b, c)}
 
     def flops(self) -> float:
@@ -115,7 +121,8 @@ class Rbm(_Layer):
         v1 = sigmoid(s W^T + b)        h1 = sigmoid(v1 W + c)
         W += r/B (v0^T h0 - v1^T h1)   b += r/B sum(v0 - v1)   c += r/B sum(h0 - h1)
 
-    One matrix product over 2 B rows, [v0; v1]^T [h0; -h1], gives W's gradient: an update reads and writes W once.
+    One matrix product over 2 B rows, [-v0; v1]^T [h0; h1], gives W's gradient: an update reads and writes W once. The
+    sign is that of the copy of v0, which a step makes anyway; the biases' gradients are sums of rows with signs.
 
     Parameters
     ----------
@@ -134,49 +141,43 @@ class Rbm(_Layer):
     def arrays(self, random: Generator) -> Named:
         """Draw weights of standard deviation 0.01; add an array of draws, which h0 is compared with to sample.
 
-        `v` is [v0; v1], `h` is [h0; -h1].
+        `v` is [-v0; v1], `h` is [h0; h1].
         """
         return {**self.draw(random, 0.01 * 3**0.5), "u": Draws(self.batch, self.hidden)}
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
-        import torch
-
         v0, v1 = halves(a.v)
         h0, h1 = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        v0.copy_(a.x)
-        torch.addmm(c, v0, W, out=h0).sigmoid_()
-        torch.lt(row.uniform(a.u), h0, out=h1)  # the sample: h1 is free until it is computed
-        torch.addmm(b, h1, W.T, out=v1).sigmoid_()
-        torch.addmm(c, v1, W, out=h1).sigmoid_().neg_()
-        self.learn_torch(a, row, v0, v1)
+        row.units(c, a.x, W, out=h0, sampled=(a.u, h1))  # h1 is free until it is computed
+        row.units(b, h1, W.T, out=v1, negated=(a.x, v0))
+        row.units(c, v1, W, out=h1)
+        self.learn_torch(a, row)
 
-    def learn_torch(self, a: Arrays, row: Row, v0: "Tensor", v1: "Tensor") -> None:
-        """Change W, b and c, given [v0; v1] and [h0; -h1]."""
+    def learn_torch(self, a: Arrays, row: Row) -> None:
+        """Change W, b and c, given [-v0; v1] and [h0; h1]."""
         r = self.learning_rate / self.batch
-        dtype = a.b.dtype
-        change = v0.sum(0, dtype=dtype) - v1.sum(0, dtype=dtype)
-        row.add_product(a.W, a.v.T, a.h, alpha=r)
-        a.b.add_(change, alpha=r)
-        a.c.add_(a.h.sum(0, dtype=dtype), alpha=r)
+        row.add_product(a.W, a.v.T, a.h, alpha=-r)
+        row.add_rows(a.b, a.v, a.equal, alpha=-r)
+        row.add_rows(a.c, a.h, a.phases, alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
         v0, v1 = halves(a.v)
         h0, h1 = halves(a.h)
-        v0[...] = a.x
-        add_sigmoid_sample(gemm(v0, a.W, out=h0), a.c, sample=h1, draws=row.uniform(a.u))
+        np.negative(a.x, out=v0)
+        add_sigmoid_sample(gemm(a.x, a.W, out=h0), a.c, sample=h1, draws=row.uniform(a.u))
         add_sigmoid(gemm(h1, a.W.T, out=v1), a.b)
-        add_sigmoid(gemm(v1, a.W, out=h1), a.c, scale=-1.0)
-        self.learn_numpy(a, v0, v1)
+        add_sigmoid(gemm(v1, a.W, out=h1), a.c)
+        self.learn_numpy(a, h0, h1)
 
-    def learn_numpy(self, a: Arrays, v0: np.ndarray, v1: np.ndarray) -> None:
-        """Change W, b and c, given [v0; v1] and [h0; -h1]."""
+    def learn_numpy(self, a: Arrays, h0: np.ndarray, h1: np.ndarray) -> None:
+        """Change W, b and c, given [-v0; v1] and [h0; h1]."""
         r = self.learning_rate / self.batch
-        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
-        a.b += r * (v0.sum(0) - v1.sum(0))
-        a.c += r * a.h.sum(0)
+        gemm(a.v.T, a.h, out=a.W, alpha=-r, beta=1.0)
+        a.b -= r * a.v.sum(0)
+        a.c += r * (h0.sum(0) - h1.sum(0))
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -195,11 +196,11 @@ class Rbm(_Layer):
         import jax.numpy as jnp
 
         r = self.learning_rate / self.batch
-        v = jnp.concatenate([v0, v1])
-        h = jnp.concatenate([h0, -h1])
-        W = a.W + r * (v.T @ h)
+        v = jnp.concatenate([-v0, v1])
+        h = jnp.concatenate([h0, h1])
+        W = a.W - r * (v.T @ h)
         b = a.b + r * (v0 - v1).sum(0)
-        c = a.c + r * h.sum(0)
+        c = a.c + r * (h0 - h1).sum(0)
         return {"W": W, "b": b, "c": c, "v": v, "h": h}
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
@@ -216,19 +217,20 @@ class Rbm(_Layer):
         return {
             **self.compare_data(given, seen),
             "v1": (v1[rows], x),
-            "h1": (h1[rows], -hidden_units(x, given)),
+            "h1": (h1[rows], hidden_units(x, given)),
         }
 
     def compare_data(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare v0, h0 of some examples, and the changes of parameters by all examples."""
-        v0, v1 = halves(seen.v)
+        v = -seen.v  # [v0; -v1]
+        v0, _ = halves(v)
+        h0, h1 = halves(seen.h)
         rows = checked_rows(self.batch)
         x = np.asarray(given.x)
-        of_b = np.subtract(v0, v1, dtype=np.float64)
         return {
             "v0": (v0, x),
-            "h0": (seen.h[rows], hidden_units(x[rows], given)),
-            **self.compare_changes(given, seen, of_b, seen.h),
+            "h0": (h0[rows], hidden_units(x[rows], given)),
+            **self.compare_changes(given, seen, v, v, h0 - h1),
         }
 
     def traffic_bytes(self) -> float:
@@ -276,7 +278,7 @@ class RbmPcd(Rbm):
         H = self.hidden
         B = self.batch
         return {
-            **super().arrays(random),  # v is [v0; v], h is [h0; -h]
+            **super().arrays(random),  # v is [-v0; v], h is [h0; h]
             "s": random.integers(0, 2, (B, H)).astype(np.float32),
             "between": Zeros(B, H),  # s that the last Gibbs step begins with, kept for the check
             "mean": Zeros(B, V),  # the probabilities of v
@@ -290,33 +292,29 @@ class RbmPcd(Rbm):
         v0, v = halves(a.v)
         h0, h = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        v0.copy_(a.x)
-        torch.addmm(c, v0, W, out=h0).sigmoid_()
+        torch.neg(a.x, out=v0)
+        row.units(c, a.x, W, out=h0)
         s = a.s
         for taken in range(1, self.gibbs + 1):
-            torch.addmm(b, s, W.T, out=a.mean).sigmoid_()
-            torch.lt(row.uniform(a.u_visible), a.mean, out=v)
-            torch.addmm(c, v, W, out=h).sigmoid_()
+            row.units(b, s, W.T, out=a.mean, sampled=(a.u_visible, v))
             s = a.s if taken == self.gibbs else a.between
-            torch.lt(row.uniform(a.u), h, out=s)
+            row.units(c, v, W, out=h, sampled=(a.u, s))
         a.taken = taken
-        h.neg_()
-        self.learn_torch(a, row, v0, v)
+        self.learn_torch(a, row)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
         v0, v = halves(a.v)
         h0, h = halves(a.h)
-        v0[...] = a.x
-        add_sigmoid(gemm(v0, a.W, out=h0), a.c)
+        np.negative(a.x, out=v0)
+        add_sigmoid(gemm(a.x, a.W, out=h0), a.c)
         s = a.s
         for taken in range(1, self.gibbs + 1):
             add_sigmoid_sample(gemm(s, a.W.T, out=a.mean), a.b, sample=v, draws=row.uniform(a.u_visible))
             s = a.s if taken == self.gibbs else a.between
             add_sigmoid_sample(gemm(v, a.W, out=h), a.c, sample=s, draws=row.uniform(a.u))
         a.taken = taken
-        np.negative(h, out=h)
-        self.learn_numpy(a, v0, v)
+        self.learn_numpy(a, h0, h)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -344,7 +342,7 @@ class RbmPcd(Rbm):
         """
         rows = checked_rows(self.batch)
         v = seen.v[self.batch + rows]
-        h = -seen.h[self.batch + rows]
+        h = seen.h[self.batch + rows]
         mean = seen.mean[rows]
         taken = getattr(seen, "taken", self.gibbs)  # JAX unrolls the Gibbs steps
         before = given.s if self.gibbs == 1 else seen.between
@@ -407,9 +405,7 @@ class RbmUp(Workload):
 
     def torch(self, a: Arrays, row: Row) -> None:
         """Compute the hidden probabilities of one mini-batch."""
-        import torch
-
-        torch.addmm(a.c, a.x, a.W, out=a.h).sigmoid_()
+        row.units(a.c, a.x, a.W, out=a.h)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Compute the hidden probabilities of one mini-batch."""
@@ -493,7 +489,7 @@ class Autoencoder(_Layer):
         e, y = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
         torch.ge(row.uniform(a.u), self.corruption, out=corrupted).mul_(x)
-        torch.addmm(c, corrupted, W, out=y).sigmoid_()
+        row.units(c, corrupted, W, out=y)
         torch.addmm(b, y, W.T, out=d)
         if self.cost and row.in_pieces:  # torch's own logarithms take several times as long
             sigmoid_error(d.numpy(), x.numpy(), a.costs.numpy())
@@ -505,8 +501,9 @@ class Autoencoder(_Layer):
         torch.mm(d, W, out=e)
         torch.ops.aten.sigmoid_backward.grad_input(e, y, grad_input=e)  # e <- e y (1 - y)
         row.add_product(a.W, a.v.T, a.h, alpha=r)
-        a.c.add_(e.sum(0, dtype=a.c.dtype), alpha=r)
-        a.b.add_(d.sum(0, dtype=a.b.dtype), alpha=r)
+        ones, _ = halves(a.equal)
+        row.add_rows(a.c, e, ones, alpha=r)
+        row.add_rows(a.b, d, ones, alpha=r)
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch, with one compiled pass between two matrix products."""
@@ -548,7 +545,7 @@ class Autoencoder(_Layer):
             "y": (y, hidden_units(corrupted[rows], given)),
             "d": (d, x - sigmoid(z)),
             "e": (e[rows], times(d, given.W) * slope),
-            **self.compare_changes(given, seen, errors, e),
+            **self.compare_changes(given, seen, seen.v, errors, e),
         }
         if self.cost:
             losses = np.logaddexp(0, z) - x * z
