@@ -13,7 +13,8 @@ from respeed.analysis.columns import rows_of
 from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
-from respeed.model import Experiment
+from respeed.analysis.hardware import say_replay
+from respeed.model import Case, Experiment
 from respeed.records import Records, is_imported, read_imports
 from respeed.text import measured_value
 
@@ -76,6 +77,16 @@ def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: b
     return f"./run respeed measure {only} {more}{preset}"
 
 
+def _replay_of(case: Case, records: Records, profile: str) -> dict[str, Any] | None:
+    """Return the facts of the last profiled step of a case on a row, in the records' order; None if there is none."""
+    last = None
+    for record in records:
+        if record.profile == profile:
+            for replay in record.replays:
+                last = replay if replay.key == case.key else last
+    return last and last.model_dump() | {"in_words": say_replay(last)}
+
+
 def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     """Return everything that the number of a cell was made from, as a document for JSON.
 
@@ -91,7 +102,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     -------
     dict
         `cell`, `speedup` and `rounds` have the columns of the tables of cells, speedups and rounds. A total has no
-        rounds; `parts` names its cases.
+        rounds; `parts` names its cases. `replay` has the facts of a profiled step on a device, None without one.
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]
@@ -117,6 +128,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "imports": [str(entry) for entry in imports if files & {*entry.files}],
         "software": software,
         "rounds": list(map(asdict, rounds)),
+        "replay": _replay_of(case, records, cell.profile) if case else None,
         "cell": asdict(cell),
         "speedup": asdict(speedup),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",

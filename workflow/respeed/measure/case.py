@@ -18,6 +18,7 @@ from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
 from respeed.measure.order import Job, Order, untimed
+from respeed.measure.replay import MOST_STEP_SECONDS, replay_cases
 from respeed.measure.timing import (
     NO_METER,
     Meter,
@@ -171,6 +172,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     # Each case collects the garbage of the last one: objects of the loaded libraries need not be gone through every
     # time.
     gc.freeze()
+    profiled = []
     for job in order.cases:
         emit("begin", case=f"{job.case.workload} {job.case.name}")
         facts = measure_case(order, job, bench)
@@ -178,6 +180,12 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         if facts["status"] != "measured" and _is_lost(bench):
             emit("lost")
             return
+        # A step is the same in each round; that of an outside program is no step of this process.
+        if job.number == 1 and facts["status"] == "measured" and "executables" not in facts:
+            if facts["warmup"].step_seconds <= MOST_STEP_SECONDS:
+                profiled.append(job)
+    if not profile.is_cpu:
+        replay_cases(profiled, backend, emit)
 
 
 def _is_lost(bench: Bench) -> bool:
