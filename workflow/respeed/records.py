@@ -2,8 +2,9 @@
 
 A record is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts
 of the process. Every other line is a `Result`, appended as soon as its case is done, so that a killed process loses
-only its current case; after these, a `Replay` for each case of a device whose step was profiled. The machine's name is in the path alone. Lines hold facts; every statistic is derived later.
-``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
+only its current case; after these, a `Replay` for each case of a device whose step was profiled. The machine's name is
+in the path alone. Lines hold facts; every statistic is derived later. ``machine.json`` beside the profiles'
+folders has a `Description` of the machine. Keys that no model has are ignored.
 
 Imported records lie apart, in ``results/imported/<machine>``, where ``imports.jsonl`` says from which files (`Import`).
 
@@ -361,8 +362,9 @@ class Record:
     @property
     def wall_seconds(self) -> float:
         """Return the seconds that the process took for its start, its cases, and the replays of their steps."""
-        lines = chain(self.results, self.replays)
-        return self.start.start_seconds + math.fsum(line.wall_seconds for line in lines)
+        seconds = [line.wall_seconds for line in self.results]
+        seconds += [line.wall_seconds for line in self.replays]
+        return self.start.start_seconds + math.fsum(seconds)
 
     @functools.cached_property
     def probes(self) -> list[float]:

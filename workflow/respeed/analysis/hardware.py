@@ -76,7 +76,8 @@ def say_replay(replay: Replay) -> str:
         return f"not profiled: {replay.reason}"
     text = counted(replay.kernels, "kernel")
     if replay.busy_share is not None:
-        text += f", the device busy for {format_share(replay.busy_share)} of {measured_time(replay.seconds, None, None).text}"
+        seconds = measured_time(replay.seconds, None, None).text
+        text += f", the device busy for {format_share(replay.busy_share)} of {seconds}"
     if replay.cache_bytes and replay.inputs_bytes is not None and replay.weights_bytes is not None:
         used = replay.inputs_bytes + replay.weights_bytes
         verb = "lie in" if used <= replay.cache_bytes else "do not fit"

@@ -10,10 +10,10 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
+from respeed.analysis.hardware import say_replay
 from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
-from respeed.analysis.hardware import say_replay
 from respeed.model import Case, Experiment
 from respeed.records import Records, is_imported, read_imports
 from respeed.text import measured_value
@@ -84,7 +84,7 @@ def _replay_of(case: Case, records: Records, profile: str) -> dict[str, Any] | N
         if record.profile == profile:
             for replay in record.replays:
                 last = replay if replay.key == case.key else last
-    return last and last.model_dump() | {"in_words": say_replay(last)}
+    return last.model_dump() | {"in_words": say_replay(last)} if last else None
 
 
 def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:

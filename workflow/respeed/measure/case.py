@@ -180,12 +180,18 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         if facts["status"] != "measured" and _is_lost(bench):
             emit("lost")
             return
-        # A step is the same in each round; that of an outside program is no step of this process.
-        if job.number == 1 and facts["status"] == "measured" and "executables" not in facts:
-            if facts["warmup"].step_seconds <= MOST_STEP_SECONDS:
-                profiled.append(job)
+        if _is_profiled(job, facts):
+            profiled.append(job)
     if not profile.is_cpu:
         replay_cases(profiled, backend, emit)
+
+
+def _is_profiled(job: Job, facts: Facts) -> bool:
+    """Return whether a step of a case is profiled: one of this process, once, as it is the same in each round."""
+    if job.number > 1 or facts["status"] != "measured" or "executables" in facts:
+        return False
+    is_short: bool = facts["warmup"].step_seconds <= MOST_STEP_SECONDS
+    return is_short
 
 
 def _is_lost(bench: Bench) -> bool:
