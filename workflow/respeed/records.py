@@ -234,6 +234,8 @@ class Result(Facts):
     # Whether all threads work on each operation together, as in the reference probe.
     together: bool = False
     graphs: Line | None = None
+    # How a CPU took a step's items, such as patches, where both ways were tried.
+    items: Line | None = None
 
     @property
     def key(self) -> str:

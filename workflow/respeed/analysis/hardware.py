@@ -105,6 +105,8 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
     for result in record.results:
         if result.graphs:
             yield "rounds", "steps without graphs", f"{label}, {result.workload}: {result.graphs}"
+        if result.items:
+            yield "rounds", "items of a step", f"{label}, {result.workload}: {result.items}"
     for workload, replays in group_by(record.replays, attrgetter("replay")).items():
         yield "rounds", "profiled steps", f"{label}, {workload}: {_say_busy(replays)}"
     for name, version in start.versions.items():

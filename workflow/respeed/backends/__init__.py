@@ -43,6 +43,8 @@ class Backend(ABC):
     shares_cores : bool
         Whether the library has more threads than the row, on the row's CPUs. These threads wait for one another by
         design; their CPU time is checked as well as their number.
+    has_stacks : bool
+        Whether items that it takes one by one (`in_pieces`) can be taken all at once as well, as stacks of matrices.
     unified : bool
         Whether the arrays of an accelerator lie in the host's memory.
     memory_factor : float
@@ -57,6 +59,7 @@ class Backend(ABC):
     framework: ClassVar[str]
     synchronous = True
     shares_cores = False
+    has_stacks = False
     in_pieces = graphs = fused = unified = False
     pools = 1
     device: Any = "cpu"

@@ -160,6 +160,7 @@ class TorchOnCpu(OnCpu, Torch):
         super().__init__(precision, threads, seed)
         # Torch copies stacks that are slices of larger ones before a product of low precision.
         self.in_pieces = not self._low
+        self.has_stacks = self.in_pieces
 
     def set_threads(self, threads: int) -> None:
         """Set how many threads an operation of torch uses."""

@@ -209,8 +209,8 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
 
     As an accelerator may be lent by the minute, FIRST is the first table on rows in fp32: an accelerator's and those of
     all CPU cores. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they
-    are named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
-    number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
+    are named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no
+    printed number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
     if not config.preset.minutes:
         return USUAL

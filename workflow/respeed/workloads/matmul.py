@@ -213,6 +213,11 @@ class Cd1Products(Workload):
     # [X; Z]: a step writes Z into the rows after X.
     state = ("v",)
 
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]
+        """Return whether there are several patches."""
+        return self.patches > 1
+
     def arrays(self, random: Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""
         P = self.patches
