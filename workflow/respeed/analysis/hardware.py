@@ -22,6 +22,8 @@ OF_ROUNDS = {
     "accelerator_driver": "accelerator's driver",
     "system": "system",
 }
+# What a record's commit ends with if the files that measured differed from it.
+CHANGES = "+changes"
 # Separates the values of a fact; a comma would not do, since some values are lists with commas.
 SEPARATOR = "; "
 
@@ -70,6 +72,16 @@ def _facts_of_hardware(hardware: Machine) -> Iterator[Triple]:
         yield "rounds", name, str(values[field] or "none")
 
 
+def has_changes(commit: str) -> bool:
+    """Return whether a program that measured was none that anybody can get: its files differed from every commit."""
+    return commit.endswith(CHANGES)
+
+
+def say_source(commit: str) -> str:
+    """Return a record's commit in words."""
+    return f"{commit.removesuffix(CHANGES)} with changes that no commit has" if has_changes(commit) else commit
+
+
 def say_replay(replay: Replay) -> str:
     """Return in words what a profiled step of a device showed, but for the names of its kernels."""
     if replay.reason or replay.kernels is None:
@@ -116,7 +128,7 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
         words = library.internal_api or "unknown", library.version, kernel
         yield "software", "libraries", " ".join(filter(None, words))
     yield "measured", "days", start.started[:10]
-    yield "measured", "source", start.commit
+    yield "measured", "source", say_source(start.commit)
     yield "measured", "seed", str(start.seed)
     backend = start.backend
     if backend:

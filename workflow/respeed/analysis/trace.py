@@ -10,7 +10,7 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
-from respeed.analysis.hardware import say_replay
+from respeed.analysis.hardware import say_replay, say_source
 from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
@@ -128,6 +128,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "imports": [str(entry) for entry in imports if files & {*entry.files}],
         "software": software,
         "rounds": list(map(asdict, rounds)),
+        "sources": list(dict.fromkeys(say_source(row.commit) for row in rounds)),
         "replay": _replay_of(case, records, cell.profile) if case else None,
         "cell": asdict(cell),
         "speedup": asdict(speedup),
