@@ -16,6 +16,7 @@ from respeed.backends import make_backend
 from respeed.machine.process import child_environment
 from respeed.measure import case as measuring
 from respeed.measure.order import Job
+from respeed.workloads import find_workload
 from tests.conformance.programs import case_of
 from tests.orders import order_of
 
@@ -124,7 +125,6 @@ def test_many_cores_take_patches_the_faster_way(
     assert made.in_pieces
 
 
-def test_one_patch_is_not_divided() -> None:
-    for name, patches, divisible in (("cd1_products", 1, False), ("cd1_products", 4, True), ("rbm", 0, False)):
-        changed = {"patches": patches} if patches else {}
-        assert measuring.make_workload(case_of(name, "odd", **changed)).divisible is divisible
+def test_only_patches_are_divided() -> None:
+    divisible = [name for name in CASES if find_workload(name).divisible]
+    assert divisible == ["cd1_products", "patches"]

@@ -16,7 +16,7 @@ from respeed.errors import NotMeasurable
 from respeed.kernels.layers import fill_uniform
 from respeed.workloads import Item, Step
 
-# Draws of one thread, where rows are too few for all threads.
+# Draws that a thread takes at a time, where an array is so divided.
 SHORT_ROW = 2**12
 
 
@@ -111,8 +111,8 @@ class OnCpu(Backend):
         """Fill an array with uniform random numbers, drawn with a new key, and return it."""
         array = self.host(out)
         width = array.shape[-1]
-        # A draw depends on its place alone: few long rows are drawn as many short ones, some for each thread.
-        if array.size // width < self.threads and array.size % SHORT_ROW == 0:
+        # A draw depends on its place alone, wherever rows end: there are short ones for every thread.
+        if array.size % SHORT_ROW == 0:
             width = SHORT_ROW
         fill_uniform(array.reshape(-1, width), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
         return out

@@ -15,12 +15,15 @@ def filter_image(out: Array, image: Array, weights: Array) -> None:
     rows, columns = image.shape
     for row in prange(rows):
         out[row] = 0
-        for p in range(max(0, radius - row), min(len(weights), rows + radius - row)):
+        for p in range(len(weights)):
+            source = row + p - radius
+            if source < 0 or source >= rows:
+                continue
             for q in range(len(weights)):
                 weight = weights[p, q]
                 first = max(0, radius - q)
                 last = min(columns, columns + radius - q)
                 o = out[row, first:last]
-                line = image[row + p - radius, first + q - radius : last + q - radius]
+                line = image[source, first + q - radius : last + q - radius]
                 for j in range(len(o)):
                     o[j] += weight * line[j]

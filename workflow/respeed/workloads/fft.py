@@ -54,12 +54,13 @@ class Fft(Workload):
 
     def numpy(self, a: Arrays, row: Row) -> None:
         """Transform by SciPy, on each thread a part of the signals, and copy the result."""
+        signals = np.array_split(a.signals, row.threads)
+        spectra = np.array_split(a.spectra, row.threads)
 
-        def transform(part: slice) -> None:
-            a.spectra[part] = fft(a.signals[part])
+        def transform(part: int) -> None:
+            spectra[part][...] = fft(signals[part])
 
-        each = -(-self.batch // row.threads)
-        row.each([slice(first, first + each) for first in range(0, self.batch, each)], transform)
+        row.each(range(min(row.threads, self.batch)), transform)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare all of y."""

@@ -45,10 +45,6 @@ class Sort(Workload):
 
         torch.sort(a.keys, out=(a.out, a.places))
 
-    def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Allocate an array for the sorted pieces."""
-        a.pieces = np.zeros_like(a.keys)
-
     def numpy(self, a: Arrays, row: Row) -> None:
         """Sort a copy by np.sort, which uses one thread: each sorts a piece, and then a range of all pieces."""
         if row.threads == 1:
@@ -57,11 +53,10 @@ class Sort(Workload):
             return
         threads = range(row.threads)
         keys = np.array_split(a.keys, row.threads)
-        pieces = np.array_split(a.pieces, row.threads)
+        pieces = list(keys)
 
         def sort_piece(number: int) -> None:
-            np.copyto(pieces[number], keys[number])
-            pieces[number].sort()
+            pieces[number] = np.sort(keys[number])
 
         row.each(threads, sort_piece)
         sample = np.sort(np.concatenate([piece[::SAMPLED] for piece in pieces]))
