@@ -11,7 +11,7 @@ import pytest
 
 from respeed.analysis.trace import measure_command
 from respeed.cli import build_parser, main
-from respeed.records import record_paths
+from respeed.records import Replay, append_line, record_paths
 from tests.derived import ALL, PAPER, derive, one, seven, sparse_coding_on_a_cpu
 from tests.made import make_lines, write_lines
 
@@ -50,6 +50,26 @@ def test_a_trace_ends_at_the_records_lines(capsys: Capture) -> None:
     logs = sorted(math.log(row["step_seconds"]) for row in kept)[1:-1]
     assert found["cell"]["seconds"] == pytest.approx(found["cell"]["steps"] * math.exp(statistics.fmean(logs)))
     assert disturbed["causes"] == "page faults in 1"
+
+
+def test_a_trace_shows_the_last_profiled_step(capsys: Capture) -> None:
+    write(0.1)
+    case = make_lines()[1]
+    (path,) = record_paths(False, "box")
+    sizes = {"inputs_bytes": 3_000_000, "weights_bytes": 1_000_000, "cache_bytes": 50_000_000}
+    kernels = [{"name": "sgemm" * 30, "count": 4, "seconds": 2e-5}]
+    facts = {"replay": case["workload"], "parameters": case["parameters"], "longest": kernels, **sizes}
+    append_line(path, Replay, facts | {"reason": "no CUPTI"})
+    assert trace(capsys, CELL, "torch-1")["replay"]["in_words"] == "not profiled: no CUPTI"
+    append_line(path, Replay, facts | {"kernels": 17, "seconds": 4e-5, "busy_share": 0.93})
+    assert main(["trace", CELL, "torch-1", "--machine", "box"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("Replay", "Longest"))]
+    assert lines[0].split(maxsplit=1)[1] == (
+        "17 kernels, the device busy for 93 % of 40.0 µs; inputs and weights, 4 MB, lie in its cache of 50 MB"
+    )
+    assert lines[1].startswith("Longest     20.0 µs 4 times: sgemmsgemm")
+    assert len(lines[1]) < 100
+    assert trace(capsys, "rbm/1024x4096", "torch-1")["replay"] is None
 
 
 def test_an_unusable_line_counts_as_a_line(capsys: Capture) -> None:

@@ -23,6 +23,13 @@ def build(folder: Path) -> str:
         return build_review(Asked(False, MACHINE.name, PAPERS)).read_text("utf-8")
 
 
+def test_a_clones_report_shows_no_other_machine() -> None:
+    """The GPU's records lie where no report looks for records, and the page's first lines say what measured them."""
+    assert not [path for path in HERE.parents[1].glob("results/*/*") if path.name == MACHINE.name]
+    page = (HERE / "README.md").read_text("utf-8")
+    assert "an earlier program that no commit has" in page.partition("\n## ")[0]
+
+
 @pytest.mark.known
 def test_the_gpus_page_follows_from_its_records(tmp_path: Path) -> None:
     assert_known(HERE / "README.md", build(tmp_path))

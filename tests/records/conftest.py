@@ -31,7 +31,7 @@ def whole_box() -> dict[str, Path]:
     block = {"joules": {"package-0": 3.5}, "device": device, "part_seconds": [[0.1, 0.2]]}
     start, result = make_lines(
         [0.1, 0.2], errors={"weights": 1e-6}, parts={"whole": 1.0},
-        graphs="no: it waits", blocks=[block, block], cpus="0-1", versions={"torch": "2.9"},
+        graphs="no: it waits", items="all at once", blocks=[block, block], cpus="0-1", versions={"torch": "2.9"},
         kernel="k", multiprocessors=40, elementwise="e",
         accelerator={"name": "Tesla T4", "power_limit_watts": 70.0, "default_power_limit_watts": 72.0, "driver": "5"},
         libraries=[{"internal_api": "openblas", "version": "0.3", "architecture": "SkylakeX"}],

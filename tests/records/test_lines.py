@@ -93,6 +93,17 @@ def test_an_impossible_record_is_refused_with_reason(text: str, why: str) -> Non
         parse_file("box", PLACE, f"{text}\n".encode(), False, "here")
 
 
+def test_a_replays_line_is_no_result() -> None:
+    """It is counted as a line, wherever it is, and one that is damaged is skipped alone."""
+    replay = {"replay": RESULT["workload"], "parameters": RESULT["parameters"], "kernels": 17, "busy_share": 0.5}
+    lines = (START, RESULT, replay, replay | {"busy_share": 2.0}, RESULT | {"number": 2})
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    record, skipped = parse_file("box", PLACE, data, False, "here")
+    assert [replay.kernels for replay in record.replays] == [17]
+    assert skipped == ["here:4: busy_share: Input should be less than or equal to 1"]
+    assert {place: result.number for place, result in record.places().items()} == {"here:2": 1, "here:5": 2}
+
+
 def test_a_records_text_is_one_printable_line() -> None:
     """A text of a record is one line of what can be printed."""
     hostile = START | {"versions": {"torch": "1\u202e" + " " * 90 + "Commit  good\u3164", "long": "x" * 9000}}

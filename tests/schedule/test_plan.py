@@ -23,6 +23,7 @@ from respeed.schedule import plan as planning
 from respeed.schedule.plan import CLAIM_OPEN, WIDE, Plan, Turn
 from respeed.schedule.work import USUAL, Wanted, Work
 from tests.known import assert_known
+from tests.schedule import measured
 from tests.schedule.measured import (
     CORES,
     HARDWARE,
@@ -242,11 +243,12 @@ def test_parameters_match_in_other_letters() -> None:
 
 
 def test_an_accelerators_first_table_comes_first() -> None:
-    """With an accelerator the first table comes first on it and on one row of CPUs."""
+    """With an accelerator the first table comes first on it and on every row of all cores."""
     rows = ("gpu-bf16", "gpu", "openblas-1", "openblas-all", "torch-1", "torch-all")
     taken = run(work(rounds=2, profiles=rows, minutes=60))[0]
-    assert {turn[0].wanted.profile for turn in taken[:4]} == {"gpu", "torch-all"}
-    assert {turn[0].wanted.profile for turn in taken[4:]} == {*rows} - {"gpu", "torch-all"}
+    first = {"gpu", "openblas-all", "torch-all"}
+    assert {turn[0].wanted.profile for turn in taken[:6]} == first
+    assert {turn[0].wanted.profile for turn in taken[6:]} == {*rows} - first
 
     def tables(plan: Plan, seconds: float = math.inf) -> set[str]:
         turn = plan.next_turn(seconds)
@@ -259,6 +261,26 @@ def test_an_accelerators_first_table_comes_first() -> None:
     alone = run(work(rounds=2, profiles=("gpu",), experiments=("matmul",), minutes=60))[1]
     both = run(work(rounds=3, profiles=("gpu",), minutes=60), earlier=alone, turns=1)[1]
     assert "matmul" not in tables(Plan(work(rounds=3, profiles=("gpu",), minutes=60), both)) > {"patches"}
+
+
+def test_eight_minutes_of_a_gpu_give_fair_bases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every CPU row of all cores has the first table's intervals, at times that a machine of 16 cores and a GPU had."""
+    monkeypatch.setattr(measured, "CASE_SECONDS", 3.0)
+    rows = ("gpu", "gpu-bf16", "gpu-tf32", "openblas-1", "openblas-all", "torch-1", "torch-all")
+    asked = work(rounds=4, most=20, profiles=rows, minutes=13, every=True)
+    records = list[Record]()
+    spent = 0.0
+    while turn := (plan := Plan(asked, tuple(records))).next_turn(480 - spent):
+        if plan.seconds_of(turn) > 480 - spent:
+            break
+        records.append(record_of_turn(turn, asked, steady, len(records), start_seconds=6.0))
+        spent += records[-1].wall_seconds
+    after = Plan(asked, tuple(records))
+    rounds = Counter({wanted.place: len(after.tried(wanted)) for wanted in asked.wanted if wanted.is_first})
+    assert {profile for profile, _ in rounds} == {"gpu", "openblas-all", "torch-all"}
+    assert {*rounds.values()} == {4}
+    assert any(record.profile == "gpu" and len(record.results) > 4 for record in records)
+    assert 300 < spent <= 480
 
 
 @pytest.mark.parametrize(

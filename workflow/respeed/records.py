@@ -2,8 +2,9 @@
 
 A record is ``results/records/<machine>/<profile>/<time>-<four letters>.jsonl``. Its first line is a `Start`, the facts
 of the process. Every other line is a `Result`, appended as soon as its case is done, so that a killed process loses
-only its current case. The machine's name is in the path alone. Lines hold facts; every statistic is derived later.
-``machine.json`` beside the profiles' folders has a `Description` of the machine. Keys that no model has are ignored.
+only its current case; after these, a `Replay` for each case of a device whose step was profiled. The machine's name is
+in the path alone. Lines hold facts; every statistic is derived later. ``machine.json`` beside the profiles'
+folders has a `Description` of the machine. Keys that no model has are ignored.
 
 Imported records lie apart, in ``results/imported/<machine>``, where ``imports.jsonl`` says from which files (`Import`).
 
@@ -55,6 +56,8 @@ MOST_LINES = 1_000
 MOST_KEPT = 5_000
 # No label, name of a device or reason is meant to be longer.
 MOST_LETTERS = 500
+# How the line of a replay begins.
+_REPLAY = '{"replay":'
 # Letters of a line. This bounds how many values there are, however deep they lie.
 MOST_IN_LINE = 2**18
 
@@ -231,6 +234,8 @@ class Result(Facts):
     # Whether all threads work on each operation together, as in the reference probe.
     together: bool = False
     graphs: Line | None = None
+    # How a CPU took a step's items, such as patches, where both ways were tried.
+    items: Line | None = None
 
     @property
     def key(self) -> str:
@@ -263,6 +268,51 @@ class Result(Facts):
         return all(sum(map(operator.mul, self.parts.values(), sample)) >= LEAST_SECONDS for sample in samples)
 
 
+class Kernel(Facts):
+    """What a device ran, by its name: how often in a step, and for how many seconds in all."""
+
+    name: Line
+    count: Whole
+    seconds: Seconds
+
+
+class Replay(Facts):
+    """One profiled step of a case on a device, run once the process has timed all its cases; or why there is none.
+
+    Attributes
+    ----------
+    replay, parameters
+        The case's workload, by name, and parameters.
+    kernels : int
+        Kernels, copies and fills of the step.
+    seconds : float
+        From the beginning of the first of them to the end of the last.
+    busy_share : float
+        The share of these seconds in which the device ran any of them.
+    longest : list of Kernel
+        Those that took longest, by name.
+    inputs_bytes, weights_bytes, cache_bytes
+        The bytes of all items that steps cycle through, of what steps learn, and of the device's last cache.
+    """
+
+    replay: Name
+    parameters: Parameters
+    reason: Line | None = None
+    kernels: Count | None = None
+    seconds: Seconds = 0.0
+    busy_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    longest: Annotated[list[Kernel], Field(max_length=64)] = []
+    inputs_bytes: Count | None = None
+    weights_bytes: Count | None = None
+    cache_bytes: Count | None = None
+    wall_seconds: Seconds = 0.0
+
+    @property
+    def key(self) -> str:
+        """Return the key of the case."""
+        return case_key(self.replay, self.parameters)
+
+
 class Import(Facts):
     """An import: the name of the file or folder, its SHA-256, when it was imported, and which files were new."""
 
@@ -281,7 +331,7 @@ class Record:
     """The contents of one file: the facts of the process, and its result for each case.
 
     `path` is the file as it lies on this disk, such as results/records/…/….jsonl; `skipped` has the numbers, from 1, of
-    the lines that cannot be used.
+    the lines that have no result: those that cannot be used, and `replays`.
     """
 
     machine: str
@@ -289,6 +339,7 @@ class Record:
     start: Start
     results: tuple[Result, ...]
     skipped: tuple[int, ...] = ()
+    replays: tuple[Replay, ...] = ()
 
     @property
     def profile(self) -> str:
@@ -312,8 +363,10 @@ class Record:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the seconds that the process took for its start and its cases."""
-        return self.start.start_seconds + math.fsum(result.wall_seconds for result in self.results)
+        """Return the seconds that the process took for its start, its cases, and the replays of their steps."""
+        seconds = [line.wall_seconds for line in self.results]
+        seconds += [line.wall_seconds for line in self.replays]
+        return self.start.start_seconds + math.fsum(seconds)
 
     @functools.cached_property
     def probes(self) -> list[float]:
@@ -364,7 +417,7 @@ def append_line(path: Path, model: type[Model], line: Mapping[str, Any]) -> Mode
     path : Path
         The record; its folders are created if need be.
     model : type
-        `Start` for the first line, `Result` for every other one.
+        `Start` for the first line, `Result` or `Replay` for every other one.
     line : mapping
         The facts of the line; the schema is added if it is missing.
 
@@ -480,15 +533,22 @@ def parse_file(
         kind = "smoke" if start.smoke else "real"
         raise UserError(f"{where}: is a {kind} record of the profile {start.profile.name}, and does not belong here")
     results = []
+    replays = []
     skipped = {}
+    without_result = []
     for number, line in enumerate(lines, 2):
         try:
-            results.append(_parse(Result, line, f"{where}:{number}"))
+            if line.startswith(_REPLAY):
+                without_result.append(number)
+                replays.append(_parse(Replay, line, f"{where}:{number}"))
+            else:
+                results.append(_parse(Result, line, f"{where}:{number}"))
         except UserError as error:
             skipped[number] = str(error)
     if start.backend is None and any(result.status == "measured" for result in results):
         raise UserError(f"{where}: backend is missing, and a case was measured")
-    return Record(machine, Path(where), start, tuple(results), tuple(skipped)), [*skipped.values()]
+    numbers = tuple({*skipped, *without_result})
+    return Record(machine, Path(where), start, tuple(results), numbers, tuple(replays)), [*skipped.values()]
 
 
 @functools.lru_cache(maxsize=MOST_KEPT)

@@ -4,13 +4,13 @@ What the other tables have of a row, such as its threads, blocks and errors, is 
 """
 
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from respeed.analysis.cells import tell_apart
 from respeed.analysis.tables import Fact, group_by
 from respeed.machine import FIELDS, show_field
-from respeed.records import Accelerator, Description, Import, Machine, Record
-from respeed.text import counted
+from respeed.records import Accelerator, Description, Import, Machine, Record, Replay
+from respeed.text import counted, format_share, measured_time
 
 # The parts of the table, in order.
 PARTS = ("summary", "hardware", "rounds", "software", "measured", "profiles")
@@ -22,6 +22,8 @@ OF_ROUNDS = {
     "accelerator_driver": "accelerator's driver",
     "system": "system",
 }
+# What a record's commit ends with if the files that measured differed from it.
+CHANGES = "+changes"
 # Separates the values of a fact; a comma would not do, since some values are lists with commas.
 SEPARATOR = "; "
 
@@ -70,6 +72,42 @@ def _facts_of_hardware(hardware: Machine) -> Iterator[Triple]:
         yield "rounds", name, str(values[field] or "none")
 
 
+def has_changes(commit: str) -> bool:
+    """Return whether a program that measured was none that anybody can get: its files differed from every commit."""
+    return commit.endswith(CHANGES)
+
+
+def say_source(commit: str) -> str:
+    """Return a record's commit in words."""
+    return f"{commit.removesuffix(CHANGES)} with changes that no commit has" if has_changes(commit) else commit
+
+
+def say_replay(replay: Replay) -> str:
+    """Return in words what a profiled step of a device showed, but for the names of its kernels."""
+    if replay.reason or replay.kernels is None:
+        return f"not profiled: {replay.reason}"
+    text = counted(replay.kernels, "kernel")
+    if replay.busy_share is not None:
+        seconds = measured_time(replay.seconds, None, None).text
+        text += f", the device busy for {format_share(replay.busy_share)} of {seconds}"
+    if replay.cache_bytes and replay.inputs_bytes is not None and replay.weights_bytes is not None:
+        used = replay.inputs_bytes + replay.weights_bytes
+        verb = "lie in" if used <= replay.cache_bytes else "do not fit"
+        text += f"; inputs and weights, {used / 1e6:.3g} MB, {verb} its cache of {replay.cache_bytes / 1e6:.3g} MB"
+    return text
+
+
+def _say_busy(replays: Sequence[Replay]) -> str:
+    """Return how many kernels the steps of several cases had, and what share of a step the device was busy."""
+    profiled = [replay for replay in replays if replay.kernels]
+    if not profiled:
+        return say_replay(replays[-1])
+    numbers = [replay.kernels or 0 for replay in profiled]
+    shares = [replay.busy_share or 0.0 for replay in profiled]
+    kernels = f"{min(numbers)} to {max(numbers)} kernels" if min(numbers) < max(numbers) else f"{numbers[0]} kernels"
+    return f"{kernels}, the device busy for {format_share(min(shares))} to {format_share(max(shares))} of a step"
+
+
 def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
     """Yield the facts of a process of the row `label`: its device, its software, and when and which code measured."""
     start = record.start
@@ -79,6 +117,10 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
     for result in record.results:
         if result.graphs:
             yield "rounds", "steps without graphs", f"{label}, {result.workload}: {result.graphs}"
+        if result.items:
+            yield "rounds", "items of a step", f"{label}, {result.workload}: {result.items}"
+    for workload, replays in group_by(record.replays, attrgetter("replay")).items():
+        yield "rounds", "profiled steps", f"{label}, {workload}: {_say_busy(replays)}"
     for name, version in start.versions.items():
         yield "software", name, version
     for library in start.libraries:
@@ -86,7 +128,7 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
         words = library.internal_api or "unknown", library.version, kernel
         yield "software", "libraries", " ".join(filter(None, words))
     yield "measured", "days", start.started[:10]
-    yield "measured", "source", start.commit
+    yield "measured", "source", say_source(start.commit)
     yield "measured", "seed", str(start.seed)
     backend = start.backend
     if backend:

@@ -10,10 +10,11 @@ import pandas as pd
 from respeed.analysis.build import Tables
 from respeed.analysis.cells import in_unit, label_row, reference, words_of_unit
 from respeed.analysis.columns import rows_of
+from respeed.analysis.hardware import say_replay, say_source
 from respeed.analysis.tables import Cell, Round, Speedup, group_by
 from respeed.errors import UserError, nearest
 from respeed.inputs.config import MOST_ROUNDS
-from respeed.model import Experiment
+from respeed.model import Case, Experiment
 from respeed.paths import RUN
 from respeed.records import Records, is_imported, read_imports
 from respeed.text import measured_value
@@ -77,6 +78,16 @@ def measure_command(cell: Cell, experiment: Experiment, rounds: int, *, smoke: b
     return f"{RUN}respeed measure {only} {more}{preset}"
 
 
+def _replay_of(case: Case, records: Records, profile: str) -> dict[str, Any] | None:
+    """Return the facts of the last profiled step of a case on a row, in the records' order; None if there is none."""
+    last = None
+    for record in records:
+        if record.profile == profile:
+            for replay in record.replays:
+                last = replay if replay.key == case.key else last
+    return last.model_dump() | {"in_words": say_replay(last)} if last else None
+
+
 def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     """Return everything that the number of a cell was made from, as a document for JSON.
 
@@ -92,7 +103,7 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
     -------
     dict
         `cell`, `speedup` and `rounds` have the columns of the tables of cells, speedups and rounds. A total has no
-        rounds; `parts` names its cases.
+        rounds; `parts` names its cases. `replay` has the facts of a profiled step on a device, None without one.
     """
     paper = tables.papers[cell.paper]
     experiment = paper.experiments[cell.experiment]
@@ -118,6 +129,8 @@ def trace_cell(tables: Tables, records: Records, cell: Cell) -> dict[str, Any]:
         "imports": [str(entry) for entry in imports if files & {*entry.files}],
         "software": software,
         "rounds": list(map(asdict, rounds)),
+        "sources": list(dict.fromkeys(say_source(row.commit) for row in rounds)),
+        "replay": _replay_of(case, records, cell.profile) if case else None,
         "cell": asdict(cell),
         "speedup": asdict(speedup),
         "published_row": label_row(paper, paper.rows[cell.published_row]) if cell.published_row else "",

@@ -25,6 +25,9 @@ from respeed.text import first_line
 from respeed.workloads import Arrays, Item, Pairs, Step, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
+# A kernel, copy or fill that a device ran: its name, and the nanoseconds at which it began and ended.
+Span = tuple[str, int, int]
+
 SMALL_PRODUCT = "a small product on it"
 
 
@@ -40,10 +43,14 @@ class Backend(ABC):
     shares_cores : bool
         Whether the library has more threads than the row, on the row's CPUs. These threads wait for one another by
         design; their CPU time is checked as well as their number.
+    has_stacks : bool
+        Whether items that it takes one by one (`in_pieces`) can be taken all at once as well, as stacks of matrices.
     unified : bool
         Whether the arrays of an accelerator lie in the host's memory.
     memory_factor : float
         The bytes of a program's arrays on the device, divided by their bytes in fp32.
+    cache_bytes : int or None
+        The bytes of a device's last cache, if it tells.
     looser : mapping of str to float
         The allowed errors of arrays that the library computes by an algorithm that rounds more than others in the
         row's precision, and that no option turns off.
@@ -52,9 +59,11 @@ class Backend(ABC):
     framework: ClassVar[str]
     synchronous = True
     shares_cores = False
+    has_stacks = False
     in_pieces = graphs = fused = unified = False
     pools = 1
     device: Any = "cpu"
+    cache_bytes: int | None = None
     looser: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, precision: str, threads: int) -> None:
@@ -115,6 +124,10 @@ class Backend(ABC):
     def marked(self, at_mark: Step) -> AbstractContextManager[Any]:
         """Return a context in which steps call `at_mark` before matrix products while no thread works, if they can."""
         return nullcontext()
+
+    def trace(self, step: Step) -> list[Span] | None:
+        """Run a step under the device's profiler, and return what the device ran; None if there is no profiler."""
+        return None
 
     def bytes_free(self) -> float | None:
         """Return the bytes of the device's own memory that are free for arrays; None if arrays lie in the host's."""

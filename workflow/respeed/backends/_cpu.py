@@ -16,6 +16,9 @@ from respeed.errors import NotMeasurable
 from respeed.kernels.layers import fill_uniform
 from respeed.workloads import Item, Step
 
+# Draws that a thread takes at a time, where an array is so divided.
+SHORT_ROW = 2**12
+
 
 class OnCpu(Backend):
     """A backend on CPUs. A subclass defines `set_threads`, the number of threads of the library's matrix products."""
@@ -107,5 +110,9 @@ class OnCpu(Backend):
     def uniform(self, out: Any) -> Any:
         """Fill an array with uniform random numbers, drawn with a new key, and return it."""
         array = self.host(out)
-        fill_uniform(array.reshape(-1, array.shape[-1]), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
+        width = array.shape[-1]
+        # A draw depends on its place alone, wherever rows end: there are short ones for every thread.
+        if array.size % SHORT_ROW == 0:
+            width = SHORT_ROW
+        fill_uniform(array.reshape(-1, width), *self._keys.integers(0, 2**32, 2, dtype=np.uint32))
         return out

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from respeed import kernels
 from respeed.backends import Backend as Base
-from respeed.backends import first_cause
+from respeed.backends import Span, first_cause
 from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, UserError, is_of_the_disk
@@ -199,6 +199,7 @@ class TorchOnCpu(OnCpu, Torch):
         super().__init__(precision, threads, seed)
         # Torch copies stacks that are slices of larger ones before a product of low precision.
         self.in_pieces = not self._low
+        self.has_stacks = self.in_pieces
 
     def set_threads(self, threads: int) -> None:
         """Set how many threads an operation of torch uses."""
@@ -305,6 +306,7 @@ class OnCuda(OnAccelerator):
             self.looser = dict.fromkeys(BY_WINOGRAD, WINOGRAD_ERROR)
         # A warning in every process, by autograd's backward thread when it creates its context.
         warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
+        self.cache_bytes = torch.cuda.get_device_properties(self.device).L2_cache_size or None
         self._graphs = Graphs(self.device, self.dtype, self._random)
         self._why_no_graphs = self._graphs.why_plain()
         self._elementwise = self._compile()
@@ -350,6 +352,12 @@ class OnCuda(OnAccelerator):
     def busy(self) -> bool:
         """Return, without waiting, whether the device's current stream still has work."""
         return not torch.cuda.current_stream(self.device).query()
+
+    def trace(self, step: Step) -> list[Span]:
+        """Run a step under torch's profiler, and return what the device ran."""
+        from respeed.backends._trace import trace_step
+
+        return trace_step(step, self.sync)
 
     def why_plain(self) -> str | None:
         """Return why steps could not be captured since this was last called; None if all were captured."""

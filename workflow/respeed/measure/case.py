@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from respeed.backends import Backend, Program, make_backend
+from respeed.backends import Backend, Program, make_backend, set_within
 from respeed.errors import NotMeasurable, ProgramFailed, WrongResult, is_of_the_disk
 from respeed.machine.devices import clock_reader, device_facts, energy_counters
 from respeed.machine.process import Facts, allowed_cpus, memory_free, telling_environment
 from respeed.machine.software import blas_libraries
 from respeed.measure.order import Job, Order, untimed
+from respeed.measure.replay import MOST_STEP_SECONDS, replay_cases
 from respeed.measure.timing import (
     NO_METER,
     Meter,
@@ -27,6 +28,7 @@ from respeed.measure.timing import (
     make_probe,
     prove_threads,
     seconds_now,
+    time_steps,
     warm_up,
 )
 from respeed.model import Case, number_bytes
@@ -43,6 +45,9 @@ PROBE = Matmul(m=448, k=448, n=448)
 MANY = 8
 # CPU time and elapsed time are never read at quite the same moment.
 MOST_TAKEN = 1.05
+# Up to this many threads, patches of all sizes were faster one by one. On 16, Python's lock kept threads waiting for
+# one another: patches of 24x24 pixels ran at 14 % of the rate of a plain product.
+FEW_THREADS = 8
 # Squares are doubled until a product takes this long: a shorter one does not fill a device with many cores.
 PRODUCT_SECONDS = 0.005
 SIDES = (1024, 2048, 4096, 8192)
@@ -174,6 +179,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
     # Each case collects the garbage of the last one: objects of the loaded libraries need not be gone through every
     # time.
     gc.freeze()
+    profiled = []
     for job in order.cases:
         emit("begin", case=f"{job.case.workload} {job.case.name}")
         facts = measure_case(order, job, bench)
@@ -181,6 +187,18 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
         if facts["status"] != "measured" and _is_lost(bench):
             emit("lost")
             return
+        if _is_profiled(job, facts):
+            profiled.append(job)
+    if not profile.is_cpu:
+        replay_cases(profiled, backend, emit)
+
+
+def _is_profiled(job: Job, facts: Facts) -> bool:
+    """Return whether a step of a case is profiled: one of this process, once, as it is the same in each round."""
+    if job.number > 1 or facts["status"] != "measured" or "executables" in facts:
+        return False
+    is_short: bool = facts["warmup"].step_seconds <= MOST_STEP_SECONDS
+    return is_short
 
 
 def _is_lost(bench: Bench) -> bool:
@@ -258,6 +276,16 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
         _rehearse(job, bench)
     backend.why_plain()  # forgets the reasons of programs before this one
     program = backend.build(workload, derive_seed(order.seed, job.case.key, job.number, "data"))
+    in_pieces = backend.in_pieces
+    if workload.divisible and backend.has_stacks and order.threads > FEW_THREADS:
+        in_pieces = is_faster_in_pieces(program)
+        facts["items"] = "each on a core of its own" if in_pieces else "all at once"
+    with set_within(backend, "in_pieces", in_pieces):
+        _time_program(order, job, program, bench, facts)
+
+
+def _time_program(order: Order, job: Job, program: Program, bench: Bench, facts: Facts) -> None:
+    backend = bench.backend
     if reason := backend.why_plain():
         facts["graphs"] = f"no: {reason}"
     runner = program.arrays.runner
@@ -268,6 +296,17 @@ def _measure(order: Order, job: Job, workload: Workload, bench: Bench, facts: Fa
     with contextlib.closing(runner):
         facts["executables"] = runner.executables
         _check_and_time(order, job, program, timer, facts, runner)
+
+
+def is_faster_in_pieces(program: Program) -> bool:
+    """Return whether a CPU takes the items of a step faster one by one, on a core each, than all at once."""
+    seconds: dict[bool, float] = {}
+    for in_pieces in (True, False):
+        with set_within(program.backend, "in_pieces", in_pieces):
+            program.step()
+            seconds[in_pieces] = time_steps(program.step, program.backend.sync)
+    program.begin_anew()
+    return seconds[True] <= seconds[False]
 
 
 def _check_and_time(

@@ -38,7 +38,7 @@ from respeed.machine.software import package_versions, source_commit
 from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import seconds_now, utc_now
 from respeed.paths import ELSEWHERE, ROOT
-from respeed.records import OddLine, Record, Result, Start, append_line, new_record
+from respeed.records import OddLine, Record, Replay, Result, Start, append_line, new_record
 from respeed.text import shorten
 
 if TYPE_CHECKING:  # it imports pandas, which the measuring process must not
@@ -51,6 +51,8 @@ MOST_LOST = 3
 START_MINUTES = 10.0
 DEVICE_MINUTES = 5.0
 CPU_MINUTES = 60.0
+# For the profile of one step: whatever happens to it, all cases have been recorded before.
+REPLAY_MINUTES = 1.0
 TIMES = 30.0
 # The only files that the process writes.
 KERNELS = "what is kept of compiled kernels"
@@ -104,6 +106,7 @@ class _Process:
         self.path = new_record(machine, order.profile.name, facts["smoke"], self.facts["started"])
         self.start: Start | None = None
         self.results: list[Result] = []
+        self.replays: list[Replay] = []
         self.is_lost = False
         self._limit: threading.Timer | None = None
         self._stuck = ""
@@ -166,6 +169,12 @@ class _Process:
                         self._add(event["facts"])
                     except OddLine as error:
                         self.give_up(self.remaining[:1], "failed", f"the result cannot be recorded: {error}")
+                case "replaying":
+                    self._set_limit(worker, REPLAY_MINUTES)
+                    self._note(f"profiles a step of {event['case']}")
+                case "replay":
+                    with contextlib.suppress(OddLine):
+                        self.replays.append(append_line(self.path, Replay, event["facts"]))
                 case "lost":
                     self.is_lost = True
                     worker.kill()  # which may take long to close such a device by itself
@@ -216,7 +225,7 @@ class _Process:
     def record(self) -> Record:
         """Return the record with the cases that are done so far."""
         assert self.start is not None
-        return Record(self.machine, self.path, self.start, tuple(self.results))
+        return Record(self.machine, self.path, self.start, tuple(self.results), replays=tuple(self.replays))
 
 
 def how_it_ended(code: int, printed: str) -> str:

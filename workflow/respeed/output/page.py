@@ -15,9 +15,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from respeed.analysis.cells import label_row, reference
 from respeed.analysis.claims import list_cases, say_published
 from respeed.analysis.columns import make_frame
+from respeed.analysis.hardware import has_changes, say_source
 from respeed.analysis.tables import TABLES, Cell, CellKey, ClaimRow, Round, group_by
 from respeed.analysis.trace import measure_command
 from respeed.errors import UserError
@@ -28,7 +31,7 @@ from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
 from respeed.output.table import escape_markdown, templates
 from respeed.protocol import SMOKE_STAMP
-from respeed.text import counted, format_speedup, group_thousands, measured_time
+from respeed.text import counted, format_speedup, group_thousands, join_words, measured_time
 
 # The fields of a cell and of a round that the page's script reads.
 CELL_FIELDS = [
@@ -64,10 +67,23 @@ def make_review(results: Results) -> str:
         untimed=group_by(untimed, attrgetter("paper")),
         machines=[lay_out_machine(results, name) for name in results.machines],
         version=version("respeed"),
-        commits=sorted(rounds["commit"].unique()),
+        commits=[say_source(commit) for commit in sorted(rounds["commit"].unique())],
+        earlier=_say_earlier(rounds),
         took=say_time(rounds),
         durations={table: say_time(group) for table, group in rounds.groupby(["paper", "experiment"])},
     )
+
+
+def _say_earlier(rounds: pd.DataFrame) -> list[str]:
+    """Return a sentence for each machine with rounds of a program that no commit has."""
+    sentences = []
+    for machine, of_machine in rounds.drop_duplicates(["machine", "record"]).groupby("machine"):
+        changed = of_machine[of_machine["commit"].map(has_changes)]
+        if len(changed):
+            sources = join_words([say_source(commit) for commit in sorted(changed["commit"].unique())])
+            numbers = f"{len(changed)} of {counted(len(of_machine), 'round')}"
+            sentences.append(f"{machine}: {numbers} by {sources}")
+    return sentences
 
 
 def describe_paper(paper: Paper) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import chain, product
+from itertools import chain
 
 from respeed.analysis.estimates import FULL_PRECISION
 from respeed.analysis.tables import CellKey
@@ -125,7 +125,7 @@ def list_work(
     """
     tables = chosen_tables(config, papers)
     work: dict[tuple[str, str], Wanted] = {}
-    early = _shown_first(rows) or {*rows}
+    early = _shown_first(config, rows) or {*rows}
     is_smoke = config.preset.is_smoke
     # An accelerator's rows may take longer than the minutes.
     has_device = not all(row.profile.is_cpu for row in rows.values())
@@ -207,10 +207,10 @@ def cases_of(experiment: Experiment, profile: Profile) -> list[Case]:
 def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_first: bool) -> Tier:
     """Return the tier of a table on a row, on a machine with an accelerator.
 
-    As an accelerator may be lent by the minute, FIRST is the first table on two rows in fp32: an accelerator's and a
-    CPU's. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they are
-    named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no printed
-    number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
+    As an accelerator may be lent by the minute, FIRST is the first table on rows in fp32: an accelerator's and those of
+    all CPU cores. As an accelerator's rows may take longer than the minutes, two groups have higher tiers, unless they
+    are named: rows in another precision than the table's (fp32 by default); then tables for which the paper has no
+    printed number and no claim. In each group, every row has a tier of its own, and accelerators' rows come first.
     """
     if not config.preset.minutes:
         return USUAL
@@ -222,18 +222,22 @@ def _tier(config: Config, paper: Paper, experiment: Experiment, row: Row, is_fir
     return FIRST if is_first else USUAL
 
 
-def _shown_first(rows: Rows) -> set[str]:
-    """Return the names of two fp32 rows, an accelerator's and a CPU's; if possible, of one backend, on all cores."""
-    profiles = [rows[name].profile for name in sorted(rows)]
+def _shown_first(config: Config, rows: Rows) -> set[str]:
+    """Return the names of the fp32 rows on which the first table is shown early; none without an accelerator or a CPU.
+
+    These are one accelerator's row, if possible of a backend that has a CPU's row too, and the rows of all CPU cores,
+    or else of one: the fastest of these is the base of the accelerator's speedup.
+    """
+    profiles = [rows[name].profile for name in sorted(rows) if name in config.profiles]
     full = [profile for profile in profiles if profile.precision == FULL_PRECISION]
     devices = [profile for profile in full if not profile.is_cpu]
     cpus = [profile for profile in full if profile.is_cpu]
-
-    def likeness(pair: tuple[Profile, Profile]) -> tuple[bool, bool]:
-        device, cpu = pair
-        return device.backend == cpu.backend, cpu.architecture == "multi-cpu"
-
-    return {profile.name for profile in max(product(devices, cpus), key=likeness, default=())}
+    if not devices or not cpus:
+        return set()
+    backends = {profile.backend for profile in cpus}
+    device = max(devices, key=lambda profile: profile.backend in backends)
+    bases = [profile for profile in cpus if profile.architecture == "multi-cpu"] or cpus
+    return {device.name, *(profile.name for profile in bases)}
 
 
 def source_of(case: Case, architecture: str) -> str:

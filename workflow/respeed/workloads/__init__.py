@@ -123,7 +123,9 @@ class Workload:
     # not where each thread takes one item after another, or where the memory is what they wait for.
     together: bool = False
     allocates: bool = False
-    # The frameworks whose call uses one thread, however many the row has.
+    # Whether a step has items with matrices of their own, to be multiplied one by one, on a core each, or all at once.
+    divisible: bool = False
+    # The frameworks whose call uses one thread of a CPU, however many the row has.
     one_thread: Names = ()
 
     # Whether torch differentiates: on ROCm such a step is not captured.

@@ -212,6 +212,7 @@ class Cd1Products(Workload):
     together = True
     # [X; Z]: a step writes Z into the rows after X.
     state = ("v",)
+    divisible = True
 
     def arrays(self, random: Generator) -> Named:
         """Draw X from [-1, 1), and W such that products with W and W^T neither grow nor vanish."""

@@ -74,6 +74,7 @@ class Patches(Workload):
     cycled = ("x",)
     # A step cuts out the pixels of a patch anew.
     allocates = True
+    divisible = True
 
     def __post_init__(self) -> None:
         """Refuse a stride that makes no grid."""
