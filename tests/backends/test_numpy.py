@@ -117,7 +117,7 @@ def test_arrays_are_aligned_to_cache_lines() -> None:
     assert not np.shares_memory(array, values)
 
 
-@pytest.mark.parametrize(("name", "framework"), [("spmv", "numpy"), ("sort", "torch")])
+@pytest.mark.parametrize(("name", "framework"), [("spmv", "numpy"), ("sort", "numpy"), ("sort", "torch")])
 def test_what_a_library_does_alone_needs_one_thread(name: str, framework: str) -> None:
     made, case = make_backend(framework, device="cpu", precision="fp32", threads=1, seed=1), case_of(name, "odd")
     assert build(made, case)

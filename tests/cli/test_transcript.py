@@ -41,13 +41,14 @@ def _known_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "package_versions", dict)
     monkeypatch.setattr(rows, "missing_device", lambda device: None if device == "cpu" else "no CUDA device")
     monkeypatch.setattr(files, "ROOT", tmp_path)
-    kinds = {}
-    for kind, (folder, tries) in files.KINDS.items():
-        kinds[kind] = tmp_path / folder.relative_to(ROOT), tries
-        kinds[kind][0].mkdir(parents=True)
-    (kinds["workload"][0] / "matmul.py").touch()
-    (kinds["paper"][0] / "raina2009").mkdir()
-    monkeypatch.setattr(files, "KINDS", kinds)
+    monkeypatch.setattr(files, "STUDY", tmp_path)
+    for kind, (folder, _) in files.KINDS.items():
+        place = "workflow/respeed" if kind in ("workload", "backend") else "workflow"
+        (tmp_path / place / folder).mkdir(parents=True)
+    monkeypatch.setattr(files, "BACKENDS", tmp_path / "workflow/respeed/backends")
+    (tmp_path / "workflow/respeed/workloads/matmul.py").touch()
+    (tmp_path / "workflow/papers/raina2009").mkdir()
+    monkeypatch.setattr(files, "folders_of", lambda kind: [*(tmp_path / "workflow").glob(f"**/{kind}")])
 
     def measure(work: Work, progress: Progress, budget: float | None, wait: float | None) -> bool:
         cells = [one.place[0] + " " + one.case.name for one in work.wanted][:3]

@@ -18,7 +18,6 @@ from respeed.errors import UserError, nearest
 from respeed.inputs.config import ALL, THIS, Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, Profiles, notes_of
 from respeed.inputs.papers import PAPER_FILES
-from respeed.inputs.reader import from_here
 from respeed.inputs.registry import files_of_workloads
 from respeed.machine import describe_machine
 from respeed.model import Names, Papers
@@ -235,8 +234,8 @@ def _among(known: Container[str], names: Names) -> Names:
 
 
 def _machines() -> Path:
-    """Return the folder of the user's notes on machines, for messages."""
-    return from_here(folders_of("machines")[0])
+    """Return the folder of the user's notes on machines, as it is named in the study or clone."""
+    return folders_of("machines")[0].relative_to(STUDY)
 
 
 def _nodes(only: str | None) -> dict[str, dict[Any, Any]]:
