@@ -21,14 +21,20 @@ def code_after(heading: str) -> str:
     return "".join(CELLS[number + 1]["source"])
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("known")
+    build(folder)
+    return folder
+
+
 @pytest.fixture
-def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def notebook(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names of a notebook that has measured: of its commands, those that were given are kept."""
     mpl.use("agg")
     monkeypatch.chdir(tmp_path)
     folder = Path("respeed")
-    folder.mkdir()
-    build(folder)
+    shutil.copytree(built, folder)
     commands: list[tuple[str, ...]] = []
 
     def run(*command: str, well: tuple[int, ...] = (0,)) -> None:

@@ -41,7 +41,7 @@ KINDS = {
 @pytest.mark.parametrize("checks", ["sparse_coding", "units", "steps"])
 def test_fused_kernels_agree_with_other_passes(checks: str) -> None:
     """The kernels agree with the passes of torch and Numba and write nowhere else; steps made of them are right."""
-    interpreted = os.environ | {"TRITON_INTERPRET": "1"}
+    interpreted = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     script = [sys.executable, __file__, checks]
     ran = subprocess.run(script, env=interpreted, capture_output=True, text=True, timeout=240, check=False)
     assert ran.stdout.strip() == "right", ran.stderr[-3000:]

@@ -413,7 +413,7 @@ def test_common_failures_are_said_once(capsys: pytest.CaptureFixture[str]) -> No
         {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
     ):  # fmt: skip
         jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
-    file = f"(slurm: in workflow/machines/box.yaml)"
+    file = "(slurm: in workflow/machines/box.yaml)"
     assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"
 
 

@@ -18,7 +18,7 @@ def test_an_empty_study_has_what_respeed_brings(study: Study) -> None:
         *("papers", "hardware", "machines", "workloads", "results", "report"),
     }
     told = study.run("respeed", "check").stdout
-    assert told == "no mistake; looked at config.yaml, 29 hardware profiles, 10 papers, 0 machines\n"
+    assert told == "no mistake; looked at config.yaml, 31 hardware profiles, 10 papers, 0 machines\n"
     told = study.snakemake("-n", "--config", "preset=smoke").stdout
     assert "raina2009 rbm: 16 of 16 cells to measure" in told
     assert "./run" not in told
@@ -41,7 +41,7 @@ def test_what_lies_in_the_study_comes_first(study: Study) -> None:
         "workloads/mine.py: saxpy stands in place of respeed's own",
     )
     told = study.run("respeed", "check").stdout
-    assert told.startswith("\n".join(said) + "\nno mistake; looked at config.yaml, 30 hardware profiles")
+    assert told.startswith("\n".join(said) + "\nno mistake; looked at config.yaml, 32 hardware profiles")
     told = study.snakemake("-n", "--config", "preset=smoke").stdout
     assert all(f"\n  {line}\n" in told for line in said)
     (study.folder / "hardware/wrong.yaml").write_text("label: 3\n")
@@ -90,6 +90,7 @@ def test_a_paper_is_read_from_anywhere(study: Study, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, line)
 
 
+@pytest.mark.slow
 def test_what_only_reads_runs_nothing_of_a_study(study: Study) -> None:
     (study.folder / "workloads/rbm.py").write_text("open('ran', 'w')\n\nclass Rbm(object):\n    pass\n")
     (study.folder / "respeed.py").write_text("open('ran', 'w')\n")
