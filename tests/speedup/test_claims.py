@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -78,6 +78,28 @@ def test_claims_that_hold_end_with_zero(ask: Ask, given: Callable[..., None]) ->
     documents = json.loads(ask("--json")[1])
     assert [document["says"] for document in documents] == ["ours is 5x as fast"]
     assert ask("--markdown")[0] == 1
+
+
+def test_one_claims_cores_are_not_the_nexts(
+    ask: Ask,
+    given: Callable[..., None],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bound: list[Sequence[int]] = []
+    monkeypatch.setattr(doubt, "usable_cores", lambda: (0, 1, 2))
+    monkeypatch.setattr(doubt, "allowed_cpus", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(doubt, "bind", bound.append)
+    FILE.write_text(CLAIM + "    cores: 1\n" + CLAIM.partition("\n")[2])
+    given((1, 5, 1), (1, 5, 1))
+    assert ask()[0] == 0
+    assert bound == [(0,), [0, 1, 2, 3], (0, 1, 2), [0, 1, 2, 3]]
+
+
+def test_who_stops_a_claim_stops_all(ask: Ask, given: Callable[..., None]) -> None:  # noqa: F811
+    FILE.write_text(CLAIM + CLAIM.partition("\n")[2])
+    given((1, 5, 1), trouble="it was stopped in round 6", is_stopped=True)
+    code, text = ask()
+    assert (code, text.splitlines()[-1]) == (75, "0 of 2 claims reproduced")
 
 
 def test_a_claim_has_options_of_its_own(ask: Ask) -> None:

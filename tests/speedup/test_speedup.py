@@ -38,7 +38,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     """Gives commands their seconds: of the first, the second and the start-up; of the control, the ratio."""
 
-    def give(*seconds: Sequence[float], rounds: int = len(NOISE), foreign: float = 0.0, trouble: str = "") -> None:
+    def give(*seconds: Sequence[float], rounds: int = len(NOISE), foreign: float = 0.0, **ended: Any) -> None:
         left = [list(times) for times in seconds]
 
         def measure(sides: Sequence[Side], runner: Runner, budget_seconds: float) -> Measured:
@@ -47,7 +47,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
             levels = [*levels[:2], *levels[3:], levels[2] * levels[sides[-1].command != sides[0].command]]
             for side, level in zip(sides, levels, strict=True):
                 side.seconds = [level * noise for noise in NOISE[:rounds]]
-            return Measured(rounds, 12.0, foreign, trouble)
+            return Measured(rounds, 12.0, foreign, **ended)
 
         monkeypatch.setattr(doubt, "measure_rounds", measure)
 

@@ -38,6 +38,7 @@ BACKENDS = PACKAGE / "backends"
 
 # By this line a Snakefile makes its folder a study.
 OF_STUDY = "from respeed.workflow import SNAKEFILE"
+MOST_OF_SNAKEFILE = 10_000
 # Papers that lie in neither place, by name: their folders.
 ELSEWHERE: dict[str, Path] = {}
 
@@ -51,8 +52,12 @@ NEEDED_BYTES = 100_000_000
 
 def is_study(folder: Path) -> bool:
     """Return whether a folder is a study: whether its Snakefile includes respeed's."""
+    path = folder / "Snakefile"
+    if not path.is_file():
+        return False
     try:
-        return OF_STUDY in (folder / "Snakefile").read_text(encoding="utf-8", errors="replace")
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return OF_STUDY in file.read(MOST_OF_SNAKEFILE)
     except OSError:
         return False
 

@@ -22,7 +22,7 @@ from respeed.analysis.controls import NEAR
 from respeed.analysis.estimates import FEWEST_ROUNDS, Estimate, estimate_ratio, rounds_missing
 from respeed.errors import UNFINISHED, ProgramFailed, UserError
 from respeed.machine.cpu import usable_cores
-from respeed.machine.process import bind, machine_lock
+from respeed.machine.process import allowed_cpus, bind, machine_lock
 from respeed.measure.timing import seconds_now
 from respeed.model import FORM, Count, Positive, Text
 from respeed.speedup.turns import (
@@ -144,20 +144,30 @@ class Answer(NamedTuple):
     notes: tuple[str, ...]
 
 
+class Stopped(UserError):
+    """The user stopped it before there was a number."""
+
+
 def ask(doubt: Doubt) -> list[Answer]:
     """Measure the commands of a doubt at each value of its parameter; wait for another measurement on this machine.
 
     Raises UserError if it cannot be measured as it is asked, or if a command fails in its first run.
     """
     _check(doubt)
-    bind(usable_cores()[: doubt.cores])
+    before = allowed_cpus()
     values = doubt.parameter[1].split(",") if doubt.parameter else [""]
     answers = []
     with machine_lock(None, partial(print, file=sys.stderr)):
-        for value in values:
-            answered = doubt.at(value)
-            trial = _measure(answered, value, 60 * doubt.minutes / len(values))
-            answers.append(_judge(answered, trial))
+        bind(usable_cores()[: doubt.cores])
+        try:
+            for value in values:
+                answered = doubt.at(value)
+                trial = _measure(answered, value, 60 * doubt.minutes / len(values))
+                answers.append(_judge(answered, trial))
+                if trial.measured.is_stopped:
+                    break
+        finally:
+            bind(before)
     return answers
 
 
@@ -193,7 +203,7 @@ def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
         except ProgramFailed as error:
             raise UserError(f"{error} in its first run; nothing was measured") from None
         except KeyboardInterrupt:
-            raise UserError("stopped in the first runs; nothing was measured") from None
+            raise Stopped("stopped in the first runs; nothing was measured") from None
         budget_seconds -= seconds_now() - began
         control = replace(min(sides, key=lambda side: side.round_seconds), seconds=[])
         timed = [*sides, *filter(None, [startup])]

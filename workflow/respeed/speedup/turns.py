@@ -226,19 +226,23 @@ def begin_side(command: str, runner: Runner, warmup: int) -> Side:
 
 
 class Measured(NamedTuple):
-    """How many rounds are whole, their seconds, the cores that other programs kept busy, and what ended them early."""
+    """How many rounds are whole, their seconds, the cores that other programs kept busy, and what ended them early.
+
+    `is_stopped` says whether that was the user.
+    """
 
     rounds: int
     seconds: float
     foreign_cores: float
-    trouble: str
+    trouble: str = ""
+    is_stopped: bool = False
 
 
 def count_first_runs(sides: Sequence[Side]) -> Measured:
     """Take the first runs for a round."""
     for side in sides:
         side.seconds.append(side.first.seconds)
-    return Measured(1, sum(side.first.elapsed for side in sides), 0.0, "")
+    return Measured(1, sum(side.first.elapsed for side in sides), 0.0)
 
 
 def measure_rounds(sides: Sequence[Side], runner: Runner, budget_seconds: float) -> Measured:
@@ -249,6 +253,7 @@ def measure_rounds(sides: Sequence[Side], runner: Runner, budget_seconds: float)
     began = seconds_now()
     busy = _busy_seconds()
     trouble = ""
+    is_stopped = False
     rounds = 0
     try:
         while rounds < MOST_ROUNDS and (seconds_now() - began) * (rounds + 1) <= budget_seconds * max(rounds, 1):
@@ -259,10 +264,11 @@ def measure_rounds(sides: Sequence[Side], runner: Runner, budget_seconds: float)
         trouble = f"{error} in round {rounds + 1}"
     except KeyboardInterrupt:
         trouble = f"it was stopped in round {rounds + 1}"
+        is_stopped = True
     seconds = seconds_now() - began
     for side in sides:
         del side.seconds[rounds:]
-    return Measured(rounds, seconds, max(0.0, _busy_seconds() - busy) / seconds, trouble)
+    return Measured(rounds, seconds, max(0.0, _busy_seconds() - busy) / seconds, trouble, is_stopped)
 
 
 def _busy_seconds() -> float:

@@ -18,7 +18,7 @@ from respeed.errors import UNFINISHED, UserError
 from respeed.inputs.reader import fit
 from respeed.machine import describe_machine
 from respeed.speedup.claims import read_claims, say_denied
-from respeed.speedup.doubt import Answer, Doubt, ask, exit_code, judge_growth, say_span
+from respeed.speedup.doubt import Answer, Doubt, Stopped, ask, exit_code, judge_growth, say_span
 from respeed.speedup.history import Entry, add_to_history, read_history, say_before
 from respeed.speedup.turns import Side
 from respeed.text import (
@@ -76,11 +76,13 @@ def measure_speedup(
             add_to_history(history, doubt, outcomes[-1].answers)
         if not as_json:
             print("\n".join((_for_review if as_markdown else _lines)(outcomes[-1], before)), flush=True)
+        if any(answer.trial.measured.is_stopped for answer in outcomes[-1].answers):
+            break
     if as_json:
         documents = [_document(outcome) for outcome in outcomes]
         print(json.dumps(documents if claims else documents[0], indent=1, allow_nan=False))
     elif claims:
-        print(_count(outcomes))
+        print(_count(outcomes, len(doubts)))
     if any(outcome.error for outcome in outcomes):
         return 2
     return exit_code(list(chain.from_iterable(outcome.answers for outcome in outcomes)))
@@ -90,18 +92,20 @@ def _ask(doubt: Doubt, *, is_alone: bool) -> Outcome:
     """Measure a doubt; of several, one that cannot be measured does not end the others."""
     try:
         return Outcome(doubt, ask(doubt))
+    except Stopped:
+        raise
     except UserError as error:
         if is_alone:
             raise
         return Outcome(doubt, [], str(error))
 
 
-def _count(outcomes: Sequence[Outcome]) -> str:
-    """Return how many claims hold."""
+def _count(outcomes: Sequence[Outcome], claims: int) -> str:
+    """Return how many of so many claims hold."""
     hold = 0
     for outcome in outcomes:
         hold += not outcome.error and exit_code(outcome.answers) == 0
-    return f"{hold} of {counted(len(outcomes), 'claim')} reproduced"
+    return f"{hold} of {counted(claims, 'claim')} reproduced"
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:
