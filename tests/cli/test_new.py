@@ -16,7 +16,7 @@ def test_a_starter_is_in_style_and_conforms(project: Project, kind: str, folder:
     """The starter of a Python file is in style and passes conformance."""
     path = f"workflow/respeed/{folder}/my_own.py"
     told = project.run("respeed", "new", kind, "my_own").stdout
-    assert told == f"wrote {path}; once it is filled in: ./run pytest tests/conformance -k my_own\n"
+    assert told == f"wrote {path}; once it is filled in: pytest tests/conformance -k my_own\n"
     shutil.copy(ROOT / "pyproject.toml", project.folder / "pyproject.toml")
     project.run("ruff", "check", "--no-cache", path)
     project.run("ruff", "format", "--no-cache", "--check", path)

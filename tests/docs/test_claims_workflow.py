@@ -22,12 +22,12 @@ claims:
 """
 
 
-def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_step(name: str, folder: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     (step,) = (step for step in STEPS if step.get("name") == name)
     environment = {
         **os.environ,
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{path}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "workflow"),
     }
     # As the service does.
@@ -54,3 +54,19 @@ def test_a_runner_judges_what_its_noise_allows(
     assert len(lines) == (verdict != "not settled")  # a ratio without an interval is not kept
     run_step("measure", tmp_path)
     assert ("before: " in (tmp_path / "claims.md").read_text("utf-8")) == (verdict != "not settled")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("    check: same\n", 1), ("    prepare: 'false'\n", 2), ("    check: gone\n", 2)]
+)
+def test_a_claim_that_fails_for_another_reason_fails_the_job(tmp_path: Path, line: str, code: int) -> None:
+    claim = CLAIM.format(factor=1.1, minutes=0.01).replace("sleep 0.02", "date +%N")
+    (tmp_path / "claims.yaml").write_text(claim + line)
+    assert run_step("measure", tmp_path).returncode == code
+
+
+def test_a_runner_without_a_checksum_fails(tmp_path: Path) -> None:
+    (tmp_path / "claims.yaml").write_text(CLAIM.format(factor=1.1, minutes=0.01))
+    (tmp_path / "sha256sum").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "sha256sum").chmod(0o755)
+    assert run_step("measure", tmp_path, path=f"{tmp_path}{os.pathsep}").returncode == 2

@@ -160,10 +160,12 @@ def test_a_checkout_tells_commit_and_changes(tmp_path: Path, monkeypatch: pytest
         who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
         subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    file = tmp_path / "file"
+    file = tmp_path / "workflow/respeed/file"
+    file.parent.mkdir(parents=True)
     file.write_text("text")
+    (tmp_path / "config.yaml").write_text("preset: quick")
     git("init")
-    git("add", "file")
+    git("add", ".")
     git("commit", "-m", "first")
     os.utime(file, (1, 1))  # of another time, and the same
     index = tmp_path / ".git/index"
@@ -171,6 +173,9 @@ def test_a_checkout_tells_commit_and_changes(tmp_path: Path, monkeypatch: pytest
     commit = source_commit(tmp_path)
     assert len(commit) == 12
     assert index.read_bytes() == before
+    # A setting is no change of the program that measures.
+    (tmp_path / "config.yaml").write_text("preset: paper")
+    assert source_commit(tmp_path) == commit
     file.write_text("another")
     assert source_commit(tmp_path) == f"{commit}+changes"
     inside = tmp_path / "inside"

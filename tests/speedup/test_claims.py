@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from respeed.cli import main
 from respeed.speedup import doubt
-from respeed.speedup.claims import find_checksum
+from respeed.speedup.claims import Claim, find_checksum
 from tests.speedup.test_speedup import _in_a_folder_of_its_own, given  # noqa: F401
 
 Ask = Callable[..., tuple[int, str]]
@@ -38,19 +39,27 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
 
 
 def test_nothing_runs_before_it_is_allowed(ask: Ask) -> None:
-    FILE.write_text(CLAIM + "    prepare: rm -rf caché\n", "utf-8")
+    more = '    prepare: rm -rf caché\n    parameter: [other, "a,$(touch ran)"]\n    shell: true\n'
+    FILE.write_text(CLAIM + more, "utf-8")
     code, text = ask(allow=False)
-    assert code == 75
+    assert code == 2
     assert find_checksum(FILE) == hashlib.sha256(FILE.read_bytes()).hexdigest()[:32]
     assert text.splitlines() == [
         "claims.yaml: 1 claim; nothing of it has run",
         "  ours is 5x as fast",
-        "    run: touch ran",
-        "    over: touch ran {other}",
-        r"    prepare: $'rm -rf cach\U000000e9'",
+        "    at a, run: touch ran",
+        "    at a, over: touch ran a",
+        r"    at a, prepare: $'rm -rf cach\U000000e9'",
+        "    at $(touch ran), run: touch ran",
+        "    at $(touch ran), over: touch ran $(touch ran)",
+        r"    at $(touch ran), prepare: $'rm -rf cach\U000000e9'",
+        "    published: 5.0",
+        "    parameter: ('other', 'a,$(touch ran)')",
+        "    shell: True",
         f"if you trust these commands, and the programs that they name, add --allow {find_checksum(FILE)}",
     ]
     FILE.write_text(CLAIM)
+    assert ask("--allow", "", allow=False)[0] == 2
     line = "respeed: --allow: claims.yaml is another file than the one with this checksum; look at it again\n"
     assert ask("--allow", "0" * 32, allow=False) == (2, line)
     assert not Path("ran").exists()
@@ -69,6 +78,19 @@ def test_each_claim_has_its_verdict(ask: Ask, given: Callable[..., None]) -> Non
     assert "smaller (published 9x, off by up to 10 %)" in text
     assert "not measured: none-such: cannot be run: No such file or directory" in lines
     assert lines[-1] == "1 of 3 claims reproduced"
+
+
+def test_every_setting_is_shown_before_it_is_allowed(ask: Ask) -> None:
+    settings = {
+        "cores": 1, "warmup": 2, "setup": "true", "prepare": "true", "startup": "true", "time_pattern": "x",
+        "check": "same", "parameter": ["n", "1"], "shell": True, "ignore_failure": True, "without_startup": True,
+        "tolerance": 5, "minutes": 2,
+    }  # fmt: skip
+    claim = {"says": "it is fast", "run": "a {n}", "over": "b", "published": 3} | settings
+    assert {*claim} == {entry.name for entry in fields(Claim)}
+    FILE.write_text(json.dumps({"claims": [claim]}))
+    text = ask(allow=False)[1]
+    assert [name for name in claim if f"{name}: " not in text] == ["says"]
 
 
 def test_claims_that_hold_end_with_zero(ask: Ask, given: Callable[..., None]) -> None:  # noqa: F811
@@ -121,14 +143,20 @@ def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) ->
     assert "\nchanged since 20" in text
     # A ratio that cannot be trusted is not kept.
     ask(*words)
-    given((1, 4, 1), (1, 2, 1), (1, 6, 1))
+    given((1, 4, 1), (1, 2, 1))
     ask(*words)
     # The last three are shown, and no ratio of other commands.
     assert [float(ratio) for ratio in re.findall(r"([0-9.]+)x [^;\n]* on 20", ask(*words)[1])] == [5.0, 3.0, 4.0]
-    FILE.write_text(CLAIM.replace("touch ran\n", "touch run\n"))
-    assert "before" not in ask(*words)[1]
+    for changed in (CLAIM.replace("touch ran\n", "touch run\n"), CLAIM + "    shell: true\n"):
+        FILE.write_text(changed)
+        given((1, 4, 1))
+        assert "before" not in ask(*words)[1]
     kept = Path(words[1]).read_text().splitlines()
-    assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3, 4, 2, 6]
+    assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3, 4, 2, 4, 4]
+    for bad in ('"low": 9', '"day": "today\\nor not"', '"machine": "a b"'):
+        entry = json.loads(kept[0]) | json.loads(f"{{{bad}}}")
+        Path(words[1]).write_text(json.dumps(entry) + "\n")
+        assert ask(*words)[0] == 2
     Path(words[1]).write_text("no\n")
     assert ask(*words) == (
         2,
@@ -142,6 +170,10 @@ def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) ->
         ("published: 5", "published: fast", "claims.0.published: must be a number, not 'fast'"),
         ("    published: 5\n", "", "claims.0.published: is missing"),
         ("run: touch ran", "run: \"'\"", "claims.0.run: ': no closing quotation"),
+        ("    published", "    setup: ' '\n    published", "claims.0.setup: has no command, but ' '"),
+        ("    published", "    parameter: [other, \"1,'\"]\n    published", "parameter: other ': Value error, "),
+        ("    published", "    parameter: [other, '1,1']\n    published", "parameter: other has a value twice"),
+        ("    published", "    tolerance: 100\n    published", "claims.0.tolerance: must be less than 100"),
         ("run:", "command:", "claims.0.command: unknown key"),
         (CLAIM, "claims: []", "claims: must have at least 1 item"),
     ],

@@ -125,11 +125,11 @@ def test_a_control_that_is_off_leaves_nothing_to_judge(
 def test_what_ended_early_is_said_and_not_judged(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     given((0.5, 2.0, 1.0), trouble="sh ended with 3 (no room) in round 7")
     code, text = ask(capsys, *TIMED, "--published", "4x")
-    assert (code, ": not judged (" in text) == (75, True)
+    assert (code, ": not judged (" in text) == (2, True)
     assert "note: sh ended with 3 (no room) in round 7" in text
     given((0.5, 2.0, 1.0), rounds=0, trouble="sh ended with 3 (no room) in round 1")
     code, text = ask(capsys, *TIMED, "--published", "4x")
-    assert (code, text.startswith("not measured: not judged")) == (75, True)
+    assert (code, text.startswith("not measured: not judged")) == (2, True)
 
 
 def test_a_startup_is_shown_and_subtracted_only_if_asked(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +197,7 @@ def test_results_that_differ_are_not_judged(
     given((0.5, 2.0, 1.0))
     words = ["--check", check] if check else []
     code, text = ask(capsys, row, "--over", base, "--published", "4x", *words)
-    assert code == (0 if is_same else 75)
+    assert code == (0 if is_same else 1)
     assert (f"results differ: {'out' if check == 'out' else 'standard output'} is not the same" in text) == (
         row != base
     )
@@ -240,7 +240,7 @@ def test_each_round_has_an_order_of_its_own() -> None:
 def test_a_command_that_fails_ends_the_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     once = "sh -c 'test -e seen && { echo one >&2; echo no room >&2; exit 3; }; touch seen'"
     code, answer = measure(capsys, once, "--over", SLOW, "--published", "9x")
-    assert (code, answer["verdict"], answer["rounds"]) == (75, "not judged", 0)
+    assert (code, answer["verdict"], answer["rounds"]) == (2, "not judged", 0)
     assert f"{once} ended with 3 (no room) in round 1" in answer["notes"]
     code, text = ask(capsys, "sh -c 'exit 4'", "--over", SLOW)
     line = "respeed: sh -c 'exit 4' ended with 4 (it says nothing) in its first run; nothing was measured\n"

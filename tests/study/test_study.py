@@ -44,6 +44,19 @@ def test_what_lies_in_the_study_comes_first(study: Study) -> None:
     assert told.startswith("\n".join(said) + "\nno mistake; looked at config.yaml, 32 hardware profiles")
     told = study.snakemake("-n", "--config", "preset=smoke").stdout
     assert all(f"\n  {line}\n" in told for line in said)
+    # A class that only inherits what a workload must have is not silently measured in place of respeed's.
+    inherits = "from respeed.workloads import workload\nfrom respeed.workloads.rbm import Rbm as Base\n\n\n"
+    inherits += "@workload\nclass Rbm(Base):\n"
+    (study.folder / "workloads/rbm.py").write_text(inherits + "    def numpy(self, a, row):\n        pass\n")
+    told = study.run("respeed", "check", check=False).stdout
+    assert "workloads/rbm.py: Rbm has no method arrays\n" in told
+    for text in ("class Rbm(:\n", inherits + "    x: str\n"):
+        (study.folder / "workloads/rbm.py").write_text(text)
+        done = study.run("respeed", "check", check=False)
+        assert (done.returncode, "workloads/rbm.py" in done.stdout, "Traceback" in done.stdout) == (1, True, False)
+    shutil.copy(study.folder / "workloads/mine.py", study.folder / "workloads/rbm.py")
+    line = "workloads/rbm.py: the workload saxpy is in mine.py as well; leave one of them out"
+    assert line in study.run("respeed", "check", check=False).stdout
     (study.folder / "hardware/wrong.yaml").write_text("label: 3\n")
     told = study.run("respeed", "check", check=False).stdout
     assert "\nhardware/wrong.yaml: label: must be text, not 3\n" in told
@@ -82,9 +95,16 @@ def test_a_paper_is_read_from_anywhere(study: Study, tmp_path: Path) -> None:
     study.edit("config.yaml", "papers: [raina2009, machine]", f"papers: [../{place.parent.name}/{place.name}]")
     assert relative == f"../{place.parent.name}/{place.name}"
     assert "paper-2031 products: " in study.snakemake("-n", "--config", "preset=smoke").stdout
+    shutil.copytree(place, tmp_path / place.name)
     (place / "published.csv").write_text("no\n")
     done = study.snakemake("-n", check=False)
     assert (done.returncode, f"{place}/published.csv" in done.stdout) == (2, True), done.stdout
+    twice = f"papers=../{place.name},../{place.parent.name}/{place.name}"
+    done = study.run("respeed", "status", "--config", twice, check=False)
+    assert (done.returncode, "has the same name; rename one of the two folders" in done.stdout) == (2, True)
+    shutil.copytree(tmp_path / place.name, study.folder / "papers" / place.name)
+    told = study.snakemake("-n", "--config", "preset=smoke", f"papers=../{place.name}").stdout
+    assert f"\n  {tmp_path / place.name} stands in place of papers/{place.name}\n" in told
     done = study.run("respeed", "status", "--config", "papers=./nowhere", check=False)
     line = "respeed: ./nowhere: has no paper.yaml; respeed new paper ./nowhere writes one to start from\n"
     assert (done.returncode, done.stdout) == (2, line)
@@ -94,6 +114,8 @@ def test_a_paper_is_read_from_anywhere(study: Study, tmp_path: Path) -> None:
 def test_what_only_reads_runs_nothing_of_a_study(study: Study) -> None:
     (study.folder / "workloads/rbm.py").write_text("open('ran', 'w')\n\nclass Rbm(object):\n    pass\n")
     (study.folder / "respeed.py").write_text("open('ran', 'w')\n")
+    (study.folder / "run").write_text("touch ran\n")
+    assert "./run" not in study.run("respeed", "new", "machine", "yours").stdout
     for command in ("check", "doctor", "status", "claims", "report --only tables", "new machine mine"):
         study.run("respeed", *command.split(), check=False, CUDA_VISIBLE_DEVICES="")
     assert not (study.folder / "ran").exists()

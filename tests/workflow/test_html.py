@@ -55,7 +55,7 @@ def test_the_report_target_measures_nothing(copy: Project) -> None:
     for kind in ("html", "pdf"):
         (copy.folder / "report/smoke").with_suffix(f".{kind}").unlink()
     told = copy.run("respeed", "import", "--smoke", "records.zip", "--as", "lab-box").stdout
-    assert "next: ./run snakemake --cores all report --config preset=smoke" in told
+    assert "next: snakemake --cores all report --config preset=smoke" in told
     records = copy.records()
     told = copy.snakemake("report", *SMOKE).stdout
     assert "respeed: the report is report/smoke.pdf, for a browser report/smoke.html" in told

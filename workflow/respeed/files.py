@@ -12,7 +12,7 @@ from respeed.inputs.config import load_config, say_replaced, unread_files
 from respeed.inputs.consent import find_consent, say_denied
 from respeed.inputs.machines import MACHINE_FILES, PROFILE_FILES, load_datasheets
 from respeed.inputs.papers import PAPER_FILES, name_paper
-from respeed.inputs.reader import from_here, mistakes_of
+from respeed.inputs.reader import from_here, mistakes_of, read_yaml
 from respeed.inputs.registry import broken_files
 from respeed.paths import (
     BACKENDS,
@@ -70,6 +70,8 @@ def check(path: Path | None, show: str | None = None) -> int:
     int
         The exit code: 1 if there is any mistake, 0 otherwise.
     """
+    if show is not None and path is not None:
+        raise UserError("check: give either PATH or --show PAPER")
     if show is not None:
         from respeed.output.page import describe_paper  # imports pandas, which nothing else here needs
 
@@ -83,6 +85,9 @@ def check(path: Path | None, show: str | None = None) -> int:
     elif (path / "paper.yaml").is_file():
         looks = [_check_paper(name_paper(f"{path}/"))]
     elif path.suffix in (".yaml", ".yml"):
+        data = read_yaml(path)
+        if not isinstance(data, dict) or "claims" not in data:
+            raise UserError(f"check: {path} has no claims; without a path, all that you wrote for respeed is checked")
         looks = [_check_claims(path)]
     else:
         looks = [_check_records(path, None)]
@@ -197,7 +202,7 @@ def write_study(folder: Path) -> None:
         _copy(source, folder / name, of_study)
     for name in FOLDERS:
         write_text(folder / name / ".gitkeep", "")
-    print(f"wrote {folder}; go there, and then: snakemake --cores all --config preset=smoke")
+    print(f"wrote {folder}; go there, and with respeed installed: snakemake --cores all --config preset=smoke")
 
 
 def _without_schema(text: str) -> str:

@@ -65,7 +65,7 @@ def is_study(folder: Path) -> bool:
 # Where config.yaml lies, and what people write: the working directory if it is a study, otherwise respeed's own folder.
 STUDY = Path.cwd() if is_study(Path()) else ROOT
 # What stands before a command that the user is to give: a clone has a script that finds the commands.
-RUN = "./run " if (STUDY / "run").is_file() else ""
+RUN = "./run " if STUDY == ROOT and (ROOT / "run").is_file() else ""
 
 
 def folders_of(kind: str) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from respeed.errors import RESUMES, UserError, tell
 from respeed.inputs.config import parse_settings
 from respeed.inputs.machines import MACHINE_FILES
+from respeed.inputs.reader import from_here
 from respeed.machine.process import interrupt_when_stopped
 from respeed.outcome import announce, say_farewell
 from respeed.paths import ROOT, RUN, STUDY, check_room, hold_folder, is_study, results_folder
@@ -255,7 +256,7 @@ def failure(reason: str, outputs: list[str], logs: list[str]) -> str:
         The paths of the job's own log, and then of Slurm's.
     """
     machine = Path(outputs[0]).parent.name
-    lines = [f"{machine}: {shorten(reason)} (slurm: in {MACHINE_FILES.path(machine).relative_to(STUDY)})"]
+    lines = [f"{machine}: {shorten(reason)} (slurm: in {from_here(MACHINE_FILES.path(machine))})"]
     with contextlib.suppress(OSError, IndexError):  # there may be no log, and nothing in it
         last = Path(logs[0]).read_text(encoding="utf-8", errors="replace").splitlines()[-1]
         lines.append(f"  its log ends with: {last} ({', '.join(logs)})")

@@ -24,6 +24,8 @@ OF_ROUNDS = {
 }
 # What a record's commit ends with if the files that measured differed from it.
 CHANGES = "+changes"
+# The commit of what is no clone.
+UNKNOWN = "unknown"
 # Separates the values of a fact; a comma would not do, since some values are lists with commas.
 SEPARATOR = "; "
 
@@ -79,6 +81,8 @@ def has_changes(commit: str) -> bool:
 
 def say_source(commit: str) -> str:
     """Return a record's commit in words."""
+    if commit == UNKNOWN:
+        return "an installed respeed, and no clone"
     return f"{commit.removesuffix(CHANGES)} with changes that no commit has" if has_changes(commit) else commit
 
 

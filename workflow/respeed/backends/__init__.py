@@ -45,6 +45,8 @@ class Backend(ABC):
         design; their CPU time is checked as well as their number.
     has_stacks : bool
         Whether items that it takes one by one (`in_pieces`) can be taken all at once as well, as stacks of matrices.
+    has_profiler : bool
+        Whether a profiler tells what the device ran for a step.
     unified : bool
         Whether the arrays of an accelerator lie in the host's memory.
     memory_factor : float
@@ -60,6 +62,7 @@ class Backend(ABC):
     synchronous = True
     shares_cores = False
     has_stacks = False
+    has_profiler = False
     in_pieces = graphs = fused = unified = False
     pools = 1
     device: Any = "cpu"
@@ -125,9 +128,9 @@ class Backend(ABC):
         """Return a context in which steps call `at_mark` before matrix products while no thread works, if they can."""
         return nullcontext()
 
-    def trace(self, step: Step) -> list[Span] | None:
-        """Run a step under the device's profiler, and return what the device ran; None if there is no profiler."""
-        return None
+    def trace(self, step: Step) -> list[Span]:
+        """Run a step under the device's profiler (`has_profiler`), and return what the device ran."""
+        raise NotImplementedError
 
     def bytes_free(self) -> float | None:
         """Return the bytes of the device's own memory that are free for arrays; None if arrays lie in the host's."""

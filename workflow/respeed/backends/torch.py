@@ -294,6 +294,7 @@ class OnAccelerator(Torch):
 class OnCuda(OnAccelerator):
     """Run torch on NVIDIA's GPUs, and on AMD's, which torch also calls "cuda". Steps run as graphs."""
 
+    has_profiler = True
     graphs = True
 
     def __init__(self, device: str, precision: str, threads: int, seed: int) -> None:

@@ -212,12 +212,15 @@ def say_replaced() -> list[str]:
     """Return a line for each file or workload of respeed's that the user's own stands in place of."""
     lines = []
     for kind in ("papers", "hardware", "machines"):
-        for path in sorted(folders_of(kind)[-1].glob("[!._]*")):
-            chosen = find_file(kind, path.name)
-            if chosen != path:
-                lines.append(f"{from_here(chosen)} stands in place of respeed's own")
-    for name in workloads().replaced:
-        lines.append(f"{from_here(workloads()[name].file)}: {name} stands in place of respeed's own")
+        *studys, shipped = folders_of(kind)
+        for folder in (*studys, shipped):
+            for path in sorted(folder.glob("[!._]*")):
+                chosen = find_file(kind, path.name)
+                if chosen != path:
+                    label = "respeed's own" if folder == shipped else from_here(path)
+                    lines.append(f"{from_here(chosen)} stands in place of {label}")
+    for name, path in workloads().replaced.items():
+        lines.append(f"{from_here(path)}: {name} stands in place of respeed's own")
     return lines
 
 

@@ -99,15 +99,17 @@ load_papers = PAPER_FILES.load_all
 def name_paper(word: str) -> str:
     """Return the name of a paper; of a path, which has a /, the name of its folder, by which it is found from now on.
 
-    Raises UserError if that folder has no paper.yaml, or a name that is not allowed.
+    Raises UserError if that folder has no paper.yaml, or a name that is not allowed or another folder has.
     """
     if "/" not in word:
         return word
     folder = Path(word).expanduser().resolve()
     if not (folder / "paper.yaml").is_file():
         raise UserError(f"{word}: has no paper.yaml; {RUN}respeed new paper {word} writes one to start from")
-    ELSEWHERE[check_name("paper", folder.name, word)] = folder
-    return folder.name
+    name = check_name("paper", folder.name, word)
+    if ELSEWHERE.setdefault(name, folder) != folder:
+        raise UserError(f"{word}: {ELSEWHERE[name]} has the same name; rename one of the two folders")
+    return name
 
 
 def _cases(table: Experiment, paper: str, *, is_tiny: bool = False) -> Iterator[Case]:

@@ -89,13 +89,14 @@ class BackendFacts:
 class Declared(dict[str, Facts]):
     """The facts of what can be used, by name.
 
-    `broken` has the error that says why something cannot be used; `replaced`, the names of which a study has its own.
+    `broken` has the error that says why something cannot be used; `replaced`, files of a study that define something of
+    respeed's, by name.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.broken: dict[str, UserError] = {}
-        self.replaced: list[str] = []
+        self.replaced: dict[str, Path] = {}
 
     def add(self, name: str, read: Callable[..., Facts], *arguments: Any) -> None:
         """Call `read`, and add the facts that it returns, or the error that it raises."""
@@ -118,10 +119,11 @@ def backends() -> Declared[BackendFacts]:
 def workloads() -> Declared[WorkloadFacts]:
     """Return the facts of all workloads, by name.
 
-    A workload is a public class that has any of METHODS or inherits one. A study's own comes before respeed's of the
-    same name. A file that is not Python is listed under the file's name.
+    A workload is a public class that is decorated as one, or has any of METHODS or inherits one. A study's own comes
+    before respeed's of the same name. A file that is not Python is listed under the file's name.
     """
     declared = Declared[WorkloadFacts]()
+    homes: dict[str, Path] = {}
     for path in files_of_workloads():
         try:
             classes = _classes(path)
@@ -131,12 +133,17 @@ def workloads() -> Declared[WorkloadFacts]:
         for name in classes:
             methods = {getattr(statement, "name", "") for statement in _body(name, classes)}
             workload = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
-            if name.startswith("_") or not methods & {*METHODS}:
+            is_decorated = "workload" in [getattr(node, "id", "") for node in classes[name].decorator_list]
+            if name.startswith("_") or not (is_decorated or methods & {*METHODS}):
                 continue
-            if workload in declared or workload in declared.broken:
-                declared.replaced.append(workload)
-            else:
+            home = homes.setdefault(workload, path)
+            if home == path:
                 declared.add(workload, read_workload, path, name)
+            elif home.parent == path.parent:
+                line = f"{from_here(path)}: the workload {workload} is in {home.name} as well; leave one of them out"
+                declared.broken[workload] = UserError(line)
+            else:
+                declared.replaced[workload] = home
     return declared
 
 

@@ -20,6 +20,10 @@ from respeed.machine.process import Facts, output_of
 LIBRARIES = {"openblas": "OpenBLAS", "accelerate": "Accelerate", "mkl": "MKL", "blis": "BLIS"}
 
 
+# What decides how fast a step is, of a clone's files.
+CODE = ("workflow/respeed", "requirements.lock")
+
+
 def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
     """Return the files that a command names, by the word of the command; None for a file that does not exist.
 
@@ -130,7 +134,7 @@ def _controllers() -> list[LibController]:
 
 
 def source_commit(root: Path) -> str:
-    """Return the checkout's commit, with "+changes" if tracked files differ from it; "unknown" outside a checkout."""
+    """Return the checkout's commit, with "+changes" if the code or the lock differs from it; "unknown" elsewhere."""
     # Without git's locks: if this process was killed now, a lock left behind would keep the user from committing.
     # A repository that is named is read whoever owns it, and no other is: none that a folder above belongs to, and none
     # that a variable of git's names.
@@ -138,4 +142,6 @@ def source_commit(root: Path) -> str:
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not commit:
         return "unknown"
-    return f"{commit}+changes" if output_of(*git, "status", "--porcelain", "--untracked-files=no") else commit
+    return (
+        f"{commit}+changes" if output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", *CODE) else commit
+    )

@@ -189,7 +189,7 @@ def measure_cases(order: Order, emit: Callable[..., None]) -> None:
             return
         if _is_profiled(job, facts):
             profiled.append(job)
-    if not profile.is_cpu:
+    if backend.has_profiler:
         replay_cases(profiled, backend, emit)
 
 

@@ -31,14 +31,11 @@ def replay_cases(jobs: Iterable[Job], backend: Backend, emit: Callable[..., None
         if seconds_now() - began > MOST_SECONDS:
             return
         emit("replaying", case=f"{job.case.workload} {job.case.name}")
-        facts = profile_case(job, backend)
-        if facts is None:
-            return
-        emit("replay", facts=facts)
+        emit("replay", facts=profile_case(job, backend))
 
 
-def profile_case(job: Job, backend: Backend) -> Facts | None:
-    """Return the facts of a profiled step of a case; None if the device has no profiler."""
+def profile_case(job: Job, backend: Backend) -> Facts:
+    """Return the facts of a profiled step of a case."""
     began = seconds_now()
     facts: Facts = {"replay": job.case.workload, "parameters": dict(job.case.parameters)}
     gc.collect()  # the last program and its captured steps refer to each other
@@ -47,8 +44,6 @@ def profile_case(job: Job, backend: Backend) -> Facts | None:
         if program.arrays.helpers:
             return facts | {"reason": "other processes compute for it"}
         spans = backend.trace(program.step)
-        if spans is None:
-            return None
         facts |= summarize(spans) | count_bytes(program) | {"cache_bytes": backend.cache_bytes}
     except Exception as error:  # of the profiler, its library or the device: the case itself was timed
         facts["reason"] = first_line(error)

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from respeed.errors import UserError
 from respeed.inputs.config import DIGITS
 from respeed.inputs.consent import quote_word
-from respeed.inputs.reader import fit, from_here, read_yaml
+from respeed.inputs.reader import fit, from_here, mistakes_of, read_yaml
 from respeed.machine.software import checksum_of
 from respeed.model import FORM, Positive, Text
 from respeed.speedup.doubt import COMMANDS, Doubt
@@ -37,7 +37,13 @@ class Claims:
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Return the claims of a file; raise UserError, with a line for each mistake, if it has any."""
-    return fit(Claims, read_yaml(path), path).claims
+    claims = fit(Claims, read_yaml(path), path).claims
+    mistakes = []
+    for number, claim in enumerate(claims):
+        mistakes += [f"{from_here(path)}: claims.{number}.{line}" for line in mistakes_of(claim.at_values)]
+    if mistakes:
+        raise UserError(*mistakes)
+    return claims
 
 
 def find_checksum(path: Path) -> str:
@@ -45,22 +51,31 @@ def find_checksum(path: Path) -> str:
     return checksum_of(path)[:DIGITS]
 
 
-def say_denied(path: Path, allow: str) -> list[str]:
+def say_denied(path: Path, allow: str | None) -> list[str]:
     """Return what a file would run, and how to allow it; nothing if `allow` is its checksum.
 
     Raises UserError if `allow` is another checksum.
     """
+    claims = read_claims(path)
     checksum = find_checksum(path)
     if allow == checksum:
         return []
-    if allow:
+    if allow is not None:
         raise UserError(f"--allow: {from_here(path)} is another file than the one with this checksum; look at it again")
-    claims = read_claims(path)
     lines = [f"{from_here(path)}: {counted(len(claims), 'claim')}; nothing of it has run"]
     for claim in claims:
-        lines.append(f"  {claim.says}")
-        for name in COMMANDS:
-            command = getattr(claim, name)
-            if command:
-                lines.append(f"    {name}: {command if command.isascii() else quote_word(command)}")
+        lines.append(f"  {_quoted(claim.says)}")
+        for value, doubt in claim.at_values().items():
+            at_value = f"at {_quoted(value)}, " if value else ""
+            for name in COMMANDS:
+                if command := getattr(doubt, name):
+                    lines.append(f"    {at_value}{name}: {_quoted(command)}")
+        for key, setting in claim.settings.items():
+            if key not in COMMANDS:
+                lines.append(f"    {key}: {_quoted(str(setting))}")
     return [*lines, f"if you trust these commands, and the programs that they name, add --allow {checksum}"]
+
+
+def _quoted(text: str) -> str:
+    """Return a text in which no letter passes for another."""
+    return text if text.isascii() else quote_word(text)

@@ -9,12 +9,12 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from respeed.analysis.claims import NOT_SETTLED, NOT_TESTABLE, SMALLER, UNKNOWN, ClaimCase, judge_claim
@@ -46,16 +46,19 @@ BUSY_CORES = 0.1
 # A first run that took so many times as long as later ones is named: these found something in a cache.
 CACHED = 2.0
 NOT_JUDGED = "not judged"
+MOST_VALUES = 50
 # The fields of a doubt that are commands.
 COMMANDS = ("run", "over", "setup", "prepare", "startup")
 
 
 def _check_command(command: str) -> str:
-    """Return a command if it has the words of one; raise ValueError if a quote in it has no end."""
+    """Return a command if it is empty or has words; raise ValueError otherwise, or if a quote in it has no end."""
     try:
-        shlex.split(command)
+        words = shlex.split(command)
     except ValueError as error:
         raise ValueError(f"{command}: {str(error).lower()}") from None
+    if command and not words:
+        raise ValueError(f"has no command, but {command!r}")
     return command
 
 
@@ -82,7 +85,7 @@ class Doubt:
     run: Annotated[Command, SOME_WORD]
     over: Annotated[Command, SOME_WORD]
     published: Positive | None = None
-    tolerance: Positive = 10.0
+    tolerance: Annotated[Positive, Field(lt=100)] = 10.0
     minutes: Positive = 1.0
     cores: Count | None = None
     warmup: Annotated[int, Field(ge=0, le=MOST_ROUNDS)] = 0
@@ -96,14 +99,36 @@ class Doubt:
     ignore_failure: bool = False
     without_startup: bool = False
 
-    def at(self, value: str) -> "Doubt":
-        """Return the doubt with a value of the parameter in place of its name in braces."""
+    def at_values(self) -> dict[str, "Doubt"]:
+        """Return the doubt with each value of the parameter in place of its name in braces, by value.
+
+        Without a parameter, the doubt itself is that at "". Raises UserError if a command is none with a value.
+        """
         if not self.parameter:
-            return self
-        texts: dict[str, Any] = {}
-        for key in COMMANDS:
-            texts[key] = getattr(self, key).replace(f"{{{self.parameter[0]}}}", value)
-        return replace(self, **texts)
+            return {"": self}
+        name, listed = self.parameter
+        doubts = {}
+        for value in listed.split(",")[:MOST_VALUES]:
+            texts: dict[str, Any] = {}
+            for key in COMMANDS:
+                texts[key] = getattr(self, key).replace(f"{{{name}}}", value)
+            try:
+                doubts[value] = replace(self, **texts)
+            except ValidationError as error:
+                raise UserError(f"parameter: {name} {value}: {error.errors()[0]['msg']}") from None
+        if len(doubts) < listed.count(",") + 1:
+            raise UserError(f"parameter: {name} has a value twice, or more than {MOST_VALUES}; leave some out")
+        return doubts
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return what differs from the defaults, but for the sentence."""
+        differing = {}
+        for entry in fields(self):
+            setting = getattr(self, entry.name)
+            if entry.name != "says" and setting != entry.default:
+                differing[entry.name] = setting
+        return differing
 
     @property
     def file(self) -> str:
@@ -135,12 +160,17 @@ class Trial(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came out of a trial; `verdict` is that on a paper's claim, or empty if nothing is published."""
+    """What came out of a trial.
+
+    `verdict` is that on a paper's claim, or empty if nothing is published; `differs` says whether results that must be
+    the same are not.
+    """
 
     trial: Trial
     ratio: Estimate
     verdict: str
     is_trusted: bool
+    differs: bool
     notes: tuple[str, ...]
 
 
@@ -155,14 +185,13 @@ def ask(doubt: Doubt) -> list[Answer]:
     """
     _check(doubt)
     before = allowed_cpus()
-    values = doubt.parameter[1].split(",") if doubt.parameter else [""]
+    doubts = doubt.at_values()
     answers = []
     with machine_lock(None, partial(print, file=sys.stderr)):
         bind(usable_cores()[: doubt.cores])
         try:
-            for value in values:
-                answered = doubt.at(value)
-                trial = _measure(answered, value, 60 * doubt.minutes / len(values))
+            for value, answered in doubts.items():
+                trial = _measure(answered, value, 60 * doubt.minutes / len(doubts))
                 answers.append(_judge(answered, trial))
                 if trial.measured.is_stopped:
                     break
@@ -226,11 +255,12 @@ def _judge(doubt: Doubt, trial: Trial) -> Answer:
         ratio=_ratio(_without(trial.base, subtracted), _without(trial.row, subtracted)),
         rounds=trial.measured.rounds,
     )
-    is_trusted = not (trial.measured.trouble or trial.is_off or (doubt.check and not trial.is_same))
+    differs = bool(doubt.check) and not trial.is_same
+    is_trusted = not (trial.measured.trouble or trial.is_off or differs)
     verdict = ""
     if doubt.published:
         verdict = judge_claim("each", [case]).kind if is_trusted else NOT_JUDGED
-    return Answer(trial, case.ratio, verdict, is_trusted, tuple(_notes(doubt, trial, case)))
+    return Answer(trial, case.ratio, verdict, is_trusted, differs, tuple(_notes(doubt, trial, case)))
 
 
 def _checksum(name: str) -> str:
@@ -316,9 +346,16 @@ def judge_growth(answers: Sequence[Answer]) -> str:
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
-    """Return 0 if all is reproduced or larger, or not published; 1 if a ratio is smaller; 75 if it is open."""
+    """Return the exit code of answers, the first of these that holds for one.
+
+    2 if a command failed in its rounds; 1 if a ratio is smaller, or results differ that must be the same; 75 if a ratio
+    is open or not to be trusted, or the user stopped; 0 if all is reproduced or larger, or nothing is published.
+    """
+    ends = [answer.trial.measured for answer in answers]
+    if any(measured.trouble and not measured.is_stopped for measured in ends):
+        return 2
     kinds = {answer.verdict for answer in answers}
-    if SMALLER in kinds:
+    if SMALLER in kinds or any(answer.differs for answer in answers):
         return 1
     is_open = bool(kinds & {NOT_SETTLED, NOT_TESTABLE}) or not all(answer.is_trusted for answer in answers)
     return UNFINISHED if is_open else 0

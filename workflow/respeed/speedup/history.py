@@ -3,17 +3,18 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from respeed.analysis.estimates import Estimate
 from respeed.errors import UserError, cannot_write
 from respeed.inputs.reader import adapter, read_text
 from respeed.machine import machine_slug
-from respeed.model import FORM, Positive, Text
+from respeed.model import FORM, Name, Positive
 from respeed.speedup.doubt import Answer, Doubt, say_span
 
 # As many lines as a claim has in a few centuries of days.
@@ -24,16 +25,21 @@ SHOWN = 3
 
 @dataclass(frozen=True, config=FORM)
 class Entry:
-    """A ratio with its interval, of two commands at a value of their parameter, on a day, on a machine."""
+    """A ratio with its interval: of commands and their settings, at a value of the parameter, on a day, a machine."""
 
-    run: Text
-    over: Text
+    settings: str
     value: str
-    day: str
-    machine: str
+    day: date
+    machine: Name
     ratio: Positive
     low: Positive
     high: Positive
+
+    @model_validator(mode="after")
+    def _check_interval(self) -> Self:
+        if not self.low <= self.ratio <= self.high:
+            raise ValueError("the ratio lies outside its interval")
+        return self
 
     @property
     def span(self) -> Estimate:
@@ -56,15 +62,14 @@ def read_history(path: Path) -> list[Entry]:
 
 def add_to_history(path: Path, doubt: Doubt, answers: Sequence[Answer]) -> None:
     """Append the ratios that have an interval, and can be trusted, to a file."""
-    day = datetime.now(UTC).date().isoformat()
+    day = datetime.now(UTC).date()
     lines = []
     for answer in answers:
         ratio = answer.ratio
         if answer.is_trusted and ratio.low and ratio.high:
-            entry = Entry(
-                doubt.run, doubt.over, answer.trial.value, day, machine_slug(), ratio.value, ratio.low, ratio.high
-            )
-            lines.append(json.dumps(asdict(entry)) + "\n")
+            machine = machine_slug()
+            entry = Entry(_settings(doubt), answer.trial.value, day, machine, ratio.value, ratio.low, ratio.high)
+            lines.append(json.dumps(asdict(entry), default=str) + "\n")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
@@ -73,10 +78,18 @@ def add_to_history(path: Path, doubt: Doubt, answers: Sequence[Answer]) -> None:
         raise cannot_write(path, error) from None
 
 
+def _settings(doubt: Doubt) -> str:
+    """Return what decides a ratio, as JSON: the commands, and how they are run."""
+    settings = doubt.settings
+    for name in ("published", "tolerance", "minutes"):
+        settings.pop(name, None)
+    return json.dumps(settings, sort_keys=True)
+
+
 def say_before(entries: Sequence[Entry], doubt: Doubt, answer: Answer) -> list[str]:
     """Return a line with earlier ratios of the same commands, and one more if the last on this machine has changed."""
-    key = (doubt.run, doubt.over, answer.trial.value)
-    same = [entry for entry in entries if (entry.run, entry.over, entry.value) == key]
+    key = (_settings(doubt), answer.trial.value)
+    same = [entry for entry in entries if (entry.settings, entry.value) == key]
     if not same:
         return []
     earlier = [f"{say_span(entry.span)} on {entry.day}, {entry.machine}" for entry in same[-SHOWN:]]

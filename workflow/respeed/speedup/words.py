@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple
 from tabulate import tabulate
 
 from respeed.analysis.estimates import Estimate, number_of
-from respeed.errors import UNFINISHED, UserError
+from respeed.errors import UNFINISHED, UserError, tell
 from respeed.inputs.reader import fit
 from respeed.machine import describe_machine
+from respeed.output.table import escape_markdown
 from respeed.speedup.claims import read_claims, say_denied
 from respeed.speedup.doubt import Answer, Doubt, Stopped, ask, exit_code, judge_growth, say_span
 from respeed.speedup.history import Entry, add_to_history, read_history, say_before
@@ -43,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def measure_speedup(
-    claims: Path | None, allow: str, history: Path | None, as_json: bool, as_markdown: bool, **options: Any
+    claims: Path | None, allow: str | None, history: Path | None, as_json: bool, as_markdown: bool, **options: Any
 ) -> int:
     """Measure the commands of a `Doubt`, or of the `claims` in a file, and print what came out.
 
@@ -62,8 +64,10 @@ def measure_speedup(
             raise UserError(f"--claims: the file says how each of its claims is measured; leave out: {names}")
         if denied := say_denied(claims, allow):
             print("\n".join(denied))
-            return UNFINISHED
+            return 2
         doubts: Sequence[Doubt] = read_claims(claims)
+    elif allow is not None:
+        raise UserError("--allow: is for the commands of --claims FILE; leave it out")
     elif {"run", "over"} <= given.keys():
         doubts = [fit(Doubt, given, OPTIONS)]
     else:
@@ -71,7 +75,13 @@ def measure_speedup(
     before = read_history(history) if history else []
     outcomes = []
     for doubt in doubts:
-        outcomes.append(_ask(doubt, is_alone=not claims))
+        try:
+            outcomes.append(_ask(doubt, is_alone=not claims))
+        except Stopped as error:
+            if not outcomes:
+                raise
+            tell(error)
+            break
         if history:
             add_to_history(history, doubt, outcomes[-1].answers)
         if not as_json:
@@ -83,9 +93,10 @@ def measure_speedup(
         print(json.dumps(documents if claims else documents[0], indent=1, allow_nan=False))
     elif claims:
         print(_count(outcomes, len(doubts)))
+    code = exit_code(list(chain.from_iterable(outcome.answers for outcome in outcomes)))
     if any(outcome.error for outcome in outcomes):
         return 2
-    return exit_code(list(chain.from_iterable(outcome.answers for outcome in outcomes)))
+    return UNFINISHED if code == 0 and len(outcomes) < len(doubts) else code
 
 
 def _ask(doubt: Doubt, *, is_alone: bool) -> Outcome:
@@ -194,16 +205,23 @@ def _for_review(outcome: Outcome, before: Sequence[Entry]) -> Iterator[str]:
     """Yield a paragraph in Markdown for a review: what was found of the claim, where, and how."""
     doubt = outcome.doubt
     if doubt.says:
-        yield f"{doubt.says}\n"
-    yield f"`{doubt.run}` over `{doubt.over}`:"
+        yield f"{escape_markdown(doubt.says)}\n"
+    yield f"{_as_code(doubt.run)} over {_as_code(doubt.over)}:"
     if outcome.error:
-        yield f"not measured: {outcome.error}."
+        yield f"not measured: {escape_markdown(outcome.error)}."
     for answer in outcome.answers:
-        parts = [f"**{_say(doubt, answer)}**", *answer.notes, _say_rounds(answer), *say_before(before, doubt, answer)]
-        yield ". ".join(parts) + "."
+        parts = [*answer.notes, _say_rounds(answer), *say_before(before, doubt, answer)]
+        yield ". ".join([f"**{_say(doubt, answer)}**", *map(escape_markdown, parts)]) + "."
     hardware = describe_machine()
     where = join_words([hardware["cpu"] or "an unnamed CPU", *hardware["accelerators"]])
     day = datetime.now(UTC).date().isoformat()
-    yield f"Measured on {where}, {platform.platform(terse=True)}, {day}, by `{shlex.join(['respeed', *sys.argv[1:]])}`."
+    command = _as_code(shlex.join(["respeed", *sys.argv[1:]]))
+    yield f"Measured on {where}, {platform.platform(terse=True)}, {day}, by {command}."
     if doubt.says:
         yield ""
+
+
+def _as_code(command: str) -> str:
+    """Return a command as Markdown shows it, even with backticks in it."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
+    return f"{fence} {command} {fence}" if len(fence) > 1 else f"`{command}`"

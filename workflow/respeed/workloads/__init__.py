@@ -24,8 +24,9 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 import numpy as np
 from numpy.random import Generator
 
+from respeed.inputs.registry import workloads
 from respeed.model import Case, Names
-from respeed.paths import PACKAGE, class_name, folders_of
+from respeed.paths import PACKAGE, class_name
 
 # A program's arrays by name, as attributes: a framework's own, or NumPy's where a step is checked.
 Arrays = SimpleNamespace
@@ -186,13 +187,8 @@ def workload(cls: type[Item]) -> type[Item]:
 
 @functools.cache
 def find_workload(name: str) -> type[Workload]:
-    """Import the class of the workload `name` from the file that defines it, a study's first; KeyError if none does."""
-    begin = f"\nclass {class_name(name)}("
-    for folder in folders_of("workloads"):
-        for path in sorted(folder.glob("[!_]*.py")):
-            if begin in path.read_text(encoding="utf-8"):
-                return cast(type[Workload], getattr(_import(path), class_name(name)))
-    raise KeyError(name)
+    """Import the class of the workload `name` from the file that defines it; KeyError if none does."""
+    return cast(type[Workload], getattr(_import(workloads()[name].file), class_name(name)))
 
 
 def _import(path: Path) -> ModuleType:
