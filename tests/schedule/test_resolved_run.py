@@ -20,7 +20,7 @@ from respeed.errors import UserError
 from respeed.inputs import config
 from respeed.inputs.config import Config, load_config
 from respeed.inputs.machines import MACHINE_FILES, Notes
-from respeed.inputs.reader import mistakes_of
+from respeed.inputs.reader import from_here, mistakes_of
 from respeed.machine import describe_machine
 from respeed.outcome import announce, count_cells, say_farewell, say_limits
 from respeed.paths import ROOT, hold_folder
@@ -392,7 +392,7 @@ def test_a_failed_job_has_its_last_words(tmp_path: Path) -> None:
     """A job that fails is told in a line with what it said last."""
     log = tmp_path / "measured.log"
     log.write_text("respeed: turn 1\nrespeed: box: its records were made on another machine\n")
-    file = "workflow/machines/box.yaml"
+    file = str(from_here(MACHINE_FILES.path("box")))
     reason = "SLURM-job '3' failed, SLURM status is: 'FAILED'. Detailed failure reason unavailable (...)."
     assert failure(reason, ["results/logs/box/asked-0"], [str(log)]).splitlines() == [
         f"box: {reason} (slurm: in {file})",
@@ -413,7 +413,7 @@ def test_common_failures_are_said_once(capsys: pytest.CaptureFixture[str]) -> No
         {"event": event, "rule_msg": "it broke"}, {"rule_msg": "no job's"},
     ):  # fmt: skip
         jobs.emit(logging.makeLogRecord({"output": ["logs/box/asked"], "log": []} | facts))
-    file = "(slurm: in workflow/machines/box.yaml)"
+    file = f"(slurm: in {from_here(MACHINE_FILES.path('box'))})"
     assert capsys.readouterr().err == f"respeed: box: it ended {file}\nrespeed: box: it broke {file}\n"
 
 
