@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from tests.conftest import ROOT
 from tests.study.conftest import Study
@@ -134,7 +135,9 @@ def test_a_study_measures_its_own_row_paper_and_program(study: Study, tmp_path: 
     study.edit("hardware/my-row.yaml", "backend: numpy", "backend: torch")
     settings = ("preset=smoke", "papers=[../elsewhere/mine]", "profiles=[my-row,torch-1]")
     study.snakemake("--cores", "all", "--config", *settings)
-    assert (study.folder / "report/smoke.pdf").exists()
+    pages = PdfReader(study.folder / "report/smoke.pdf").pages
+    assert "./run" not in " ".join(page.extract_text() for page in pages)
+    assert "./run" not in (study.folder / "results/smoke/tables.html").read_text("utf-8").replace("${run}", "")
     assert {path.parts[-2] for path in (study.folder / "results/smoke/records").glob("*/*/*.jsonl")} == {
         "my-row",
         "torch-1",

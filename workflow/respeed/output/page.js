@@ -6,7 +6,7 @@ const parse = (id) => JSON.parse(document.getElementById(id).textContent);
 const unpack = ({ columns, data }) =>
     data.map((values) => Object.fromEntries(columns.map((name, place) => [name, values[place]])));
 
-const { machines, papers, tables, claims, smoke, ...packed } = parse("data");
+const { machines, papers, tables, claims, smoke, run, ...packed } = parse("data");
 const charts = parse("charts");
 const cells = unpack(packed.cells);
 
@@ -420,7 +420,7 @@ const hint = (event, number) => {
 
 const commandsOf = (cell) => {
     const place = `${cell.paper}/${cell.experiment}/${cell.case} ${cell.profile} --machine ${cell.machine}`;
-    const trace = `./run respeed trace ${place}${smoke ? " --smoke" : ""}`;
+    const trace = `${run}respeed trace ${place}${smoke ? " --smoke" : ""}`;
     return [cell.rounds.length || cell.seconds ? trace : "", cell.command].filter(Boolean).join("\n");
 };
 

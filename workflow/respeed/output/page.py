@@ -30,6 +30,7 @@ from respeed.output.machines import lay_out_machine, lay_out_protocol, say_time
 from respeed.output.published import lay_out_published, with_package
 from respeed.output.results import Results
 from respeed.output.table import escape_markdown, templates
+from respeed.paths import RUN
 from respeed.protocol import SMOKE_STAMP
 from respeed.text import counted, format_speedup, group_thousands, join_words, measured_time
 
@@ -165,6 +166,7 @@ def make_data(results: Results) -> Facts:
         tables += [_describe_table(paper, experiment) for experiment in paper.experiments.values()]
     return {
         "smoke": results.smoke,
+        "run": RUN,
         "machines": [[name, results.describe(name)] for name in results.machines],
         "papers": [_describe_rows(paper) for paper in results.papers.values()],
         "tables": tables,

@@ -7,7 +7,7 @@ from respeed.model import Experiment, Paper
 from respeed.output.layout import Facts, front, section
 from respeed.output.machines import lay_out_machine, lay_out_protocol
 from respeed.output.results import Results
-from respeed.paths import results_folder
+from respeed.paths import RUN, results_folder
 
 
 def make_context(results: Results) -> Facts:
@@ -16,6 +16,7 @@ def make_context(results: Results) -> Facts:
     return {
         "stamp": results.stamp,
         "version": version("respeed"),
+        "run": RUN,
         "date": max(started, default="")[:10],
         "papers": [_paper(results, paper) for paper in results.papers.values()],
         "page": f"{results_folder(results.smoke)}/tables.html",
