@@ -11,7 +11,7 @@ import pytest
 
 from respeed.cli import main
 from respeed.speedup import doubt
-from respeed.speedup.claims import Claim, find_checksum
+from respeed.speedup.claims import Claim, read_claims
 from tests.speedup.test_speedup import _in_a_folder_of_its_own, given  # noqa: F401
 
 Ask = Callable[..., tuple[int, str]]
@@ -30,7 +30,7 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
     """Gives `respeed speedup --claims claims.yaml` more words; returns the exit code and all that it says."""
 
     def give(*words: str, allow: bool = True) -> tuple[int, str]:
-        allowed = ["--allow", find_checksum(FILE)] if allow else []
+        allowed = ["--allow", read_claims(FILE)[1]] if allow else []
         code = main(["speedup", "--claims", str(FILE), *allowed, *words])
         told = capsys.readouterr()
         return code, told.out + told.err
@@ -43,7 +43,7 @@ def test_nothing_runs_before_it_is_allowed(ask: Ask) -> None:
     FILE.write_text(CLAIM + more, "utf-8")
     code, text = ask(allow=False)
     assert code == 2
-    assert find_checksum(FILE) == hashlib.sha256(FILE.read_bytes()).hexdigest()[:32]
+    assert read_claims(FILE)[1] == hashlib.sha256(FILE.read_bytes()).hexdigest()[:32]
     assert text.splitlines() == [
         "claims.yaml: 1 claim; nothing of it has run",
         "  ours is 5x as fast",
@@ -56,7 +56,7 @@ def test_nothing_runs_before_it_is_allowed(ask: Ask) -> None:
         "    published: 5.0",
         "    parameter: ('other', 'a,$(touch ran)')",
         "    shell: True",
-        f"if you trust these commands, and the programs that they name, add --allow {find_checksum(FILE)}",
+        f"if you trust these commands, and the programs that they name, add --allow {read_claims(FILE)[1]}",
     ]
     FILE.write_text(CLAIM)
     assert ask("--allow", "", allow=False)[0] == 2

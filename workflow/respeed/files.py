@@ -51,7 +51,7 @@ class Looked(NamedTuple):
 
     at: list[str]
     mistakes: list[str]
-    lines: list[str] = []  # noqa: RUF012
+    lines: list[str]
 
 
 def check(path: Path | None, show: str | None = None) -> int:
@@ -126,9 +126,11 @@ def _check_claims(path: Path) -> Looked:
     """Look at a file of claims about commands."""
     from respeed.speedup.claims import read_claims  # imports pandas, which nothing else here needs
 
-    mistakes = mistakes_of(partial(read_claims, path))
-    claims = str(path) if mistakes else f"{counted(len(read_claims(path)), 'claim')} in {path}"
-    return Looked([claims], mistakes)
+    try:
+        claims, _ = read_claims(path)
+    except UserError as error:
+        return Looked([str(path)], error.lines, [])
+    return Looked([f"{counted(len(claims), 'claim')} in {path}"], [], [])
 
 
 def _look_at_consent(name: str, looked: Looked) -> None:
@@ -145,7 +147,7 @@ def _look_at_consent(name: str, looked: Looked) -> None:
 def _check_records(home: Path, smoke: bool | None) -> Looked:
     """Look at the records in a folder or a zip file; `smoke` says of which kind they must be."""
     bundle = read_bundle(home, smoke)
-    return Looked([f"{counted(len(bundle.files), 'good file')} in {home}"], bundle.mistakes)
+    return Looked([f"{counted(len(bundle.files), 'good file')} in {home}"], bundle.mistakes, [])
 
 
 def write_starter(kind: str, name: str) -> None:

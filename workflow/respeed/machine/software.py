@@ -142,6 +142,5 @@ def source_commit(root: Path) -> str:
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not commit:
         return "unknown"
-    return (
-        f"{commit}+changes" if output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", *CODE) else commit
-    )
+    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", *CODE)
+    return f"{commit}+changes" if changes else commit

@@ -3,6 +3,8 @@
 It may be a stranger's file: nothing of it runs before its reader allows that, by the checksum of what was shown.
 """
 
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +14,7 @@ from pydantic.dataclasses import dataclass
 from respeed.errors import UserError
 from respeed.inputs.config import DIGITS
 from respeed.inputs.consent import quote_word
-from respeed.inputs.reader import fit, from_here, mistakes_of, read_yaml
-from respeed.machine.software import checksum_of
+from respeed.inputs.reader import fit, from_here, mistakes_of, parse_yaml, read_text
 from respeed.model import FORM, Positive, Text
 from respeed.speedup.doubt import COMMANDS, Doubt
 from respeed.text import counted
@@ -35,33 +36,23 @@ class Claims:
     claims: Annotated[tuple[Claim, ...], Field(min_length=1, max_length=100)]
 
 
-def read_claims(path: Path) -> tuple[Claim, ...]:
-    """Return the claims of a file; raise UserError, with a line for each mistake, if it has any."""
-    claims = fit(Claims, read_yaml(path), path).claims
+def read_claims(path: Path) -> tuple[tuple[Claim, ...], str]:
+    """Return the claims of a file, and the checksum that allows them: the first digits of the SHA-256 of their text.
+
+    Raises UserError, with a line for each mistake, if the file has any.
+    """
+    text = read_text(path)
+    claims = fit(Claims, parse_yaml(text, str(from_here(path))), path).claims
     mistakes = []
     for number, claim in enumerate(claims):
         mistakes += [f"{from_here(path)}: claims.{number}.{line}" for line in mistakes_of(claim.at_values)]
     if mistakes:
         raise UserError(*mistakes)
-    return claims
+    return claims, hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def find_checksum(path: Path) -> str:
-    """Return the checksum that allows the commands of a file: the first digits of its SHA-256."""
-    return checksum_of(path)[:DIGITS]
-
-
-def say_denied(path: Path, allow: str | None) -> list[str]:
-    """Return what a file would run, and how to allow it; nothing if `allow` is its checksum.
-
-    Raises UserError if `allow` is another checksum.
-    """
-    claims = read_claims(path)
-    checksum = find_checksum(path)
-    if allow == checksum:
-        return []
-    if allow is not None:
-        raise UserError(f"--allow: {from_here(path)} is another file than the one with this checksum; look at it again")
+def say_commands(path: Path, claims: Sequence[Doubt], checksum: str) -> list[str]:
+    """Return what the claims of a file would run, and how to allow it."""
     lines = [f"{from_here(path)}: {counted(len(claims), 'claim')}; nothing of it has run"]
     for claim in claims:
         lines.append(f"  {_quoted(claim.says)}")

@@ -19,7 +19,7 @@ from respeed.errors import UNFINISHED, UserError, tell
 from respeed.inputs.reader import fit
 from respeed.machine import describe_machine
 from respeed.output.table import escape_markdown
-from respeed.speedup.claims import read_claims, say_denied
+from respeed.speedup.claims import read_claims, say_commands
 from respeed.speedup.doubt import Answer, Doubt, Stopped, ask, exit_code, judge_growth, say_span
 from respeed.speedup.history import Entry, add_to_history, read_history, say_before
 from respeed.speedup.turns import Side
@@ -62,10 +62,13 @@ def measure_speedup(
         if given:
             names = join_words(sorted(given))
             raise UserError(f"--claims: the file says how each of its claims is measured; leave out: {names}")
-        if denied := say_denied(claims, allow):
-            print("\n".join(denied))
+        doubts: Sequence[Doubt]
+        doubts, checksum = read_claims(claims)
+        if allow is None:
+            print("\n".join(say_commands(claims, doubts, checksum)))
             return 2
-        doubts: Sequence[Doubt] = read_claims(claims)
+        if allow != checksum:
+            raise UserError(f"--allow: {claims} is another file than the one with this checksum; look at it again")
     elif allow is not None:
         raise UserError("--allow: is for the commands of --claims FILE; leave it out")
     elif {"run", "over"} <= given.keys():
