@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from respeed.backends import numpy as backend
 from respeed.measure.case import TOLERANCE
-from respeed.workloads import rbm
 from tests.conformance.programs import build, case_of, first_and_later, make
 
 # Bits behind the point, parts of an operand, and the least of a pair's two places whose product is left out.
@@ -47,6 +47,6 @@ def products_of(kind: str) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_products_in_parts_pass_as_fp32(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three products in TF32, or nine in bf16, pass fp32's check; one product in either does not."""
-    monkeypatch.setattr(rbm, "gemm", products_of(kind))
+    monkeypatch.setattr(backend, "gemm", products_of(kind))
     worst = max(first_and_later(build(make("numpy"), case_of("rbm", "odd"))))
     assert (worst <= TOLERANCE["fp32"]) == ("x" in kind), worst

@@ -46,7 +46,7 @@ BACKEND = 'DEVICES = ("cpu",)\nPRECISIONS: tuple[str, ...] = ("fp32",)\nclass Ba
         (WHOLE.replace("def check(", "def chek(").replace("def flops(", "def flop("), [
             "mine.py: Mine has no method check", "mine.py: Mine has no method flops"]),
         (WHOLE.replace("torch(", "pytorch(").replace("steps_jax(", "step_jax("), [
-            "mine.py: Mine has no step: write a method jax or numpy or program or torch"]),
+            "mine.py: Mine has no step: write a method jax or numpy or program or torch or step"]),
     ],
     ids=range(13),
 )  # fmt: skip

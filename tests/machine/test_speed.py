@@ -249,34 +249,6 @@ def test_a_slow_product_blames_no_kernel_that_suits_the_cpu(
     assert advice.startswith("slow for this machine: what the lines above name?")
 
 
-DDR4 = "Memory Device\n\tSize: 16 GB\n\tData Width: 64 bits\n\tSpeed: 3200 MT/s\n\tConfigured Memory Speed: {} MT/s\n"
-EMPTY = "Memory Device\n\tSize: No Module Installed\n\tData Width: Unknown\n\tSpeed: Unknown\n"
-OLD = "Memory Device\n\tData Width: 64 bits\n\tConfigured Clock Speed: 1600 MHz\n"
-DMI = "# dmidecode 3.3\nGetting SMBIOS data from sysfs.\n\nHandle 0x003C, DMI type 17\n"
-UNKNOWN = "the memory's rate is not known (dmidecode may tell it to root)"
-MEMORIES = {
-    "two modules": (f"{DMI}{DDR4.format(2933)}\n{DDR4.format(2933)}\n{EMPTY}",
-                    46.928, "2 modules x 2933 MT/s x 8 bytes"),
-    "an old dmidecode": (OLD, 12.8, "1 module x 1600 MT/s x 8 bytes"),
-    "modules of an unknown width": ("Data Width: Unknown\nConfigured Memory Speed: 4800 MT/s", None, UNKNOWN),
-    "a virtual machine": (f"{DMI}{EMPTY}", None, UNKNOWN),
-    "not root": ("", None, UNKNOWN),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("memory", MEMORIES)
-def test_a_copy_is_compared_with_the_memory_modules(
-    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    printed, computed, how = MEMORIES[memory]
-    commands = {"lscpu": KINDS["Intel with AVX2"].lscpu, "dmidecode -t memory": printed}
-    examined("Intel with AVX2", tmp_path, monkeypatch, commands=commands, gbytes=10)
-    copy = found(capsys)["copy, 2 cores"]
-    assert copy["speed"]["computed"] == (computed and pytest.approx(computed))
-    assert how in copy["state"]
-    assert bool(copy["advice"]) == (memory == "two modules")
-
-
 def test_a_data_sheet_counts_for_each_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

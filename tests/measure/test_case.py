@@ -58,7 +58,7 @@ def is_without_times(facts: dict[str, Any], status: str, reason: str) -> bool:
 
 def corrupted(after: int) -> Any:
     """Rbm's step, but that one number of what it computes is off from the call after so many on."""
-    correct, calls = Rbm.numpy, [0]
+    correct, calls = Rbm.step, [0]
 
     def step(self: Rbm, a: Any, row: Any) -> None:
         correct(self, a, row)
@@ -73,7 +73,7 @@ def test_a_wrong_step_shows_no_time(number: int, after: int, when: str, monkeypa
     """In round 1 the first step is checked, in round 2 the last."""
     one = bench()
     assert measured(one, number=number)["status"] == "measured"
-    monkeypatch.setattr(Rbm, "numpy", corrupted(after))
+    monkeypatch.setattr(Rbm, "step", corrupted(after))
     assert is_without_times(measured(one, number=number), "wrong", f"{when}wrong result: ")
 
 
@@ -88,13 +88,13 @@ def test_later_rounds_check_steps_in_between(monkeypatch: pytest.MonkeyPatch) ->
     """Of ten blocks, another one in each round; what is wrong in the middle alone is caught there."""
     places, checked = list[int](), Rbm.check
     monkeypatch.setattr(Rbm, "check", lambda self, given, seen: places.append(calls[0]) or checked(self, given, seen))
-    one, calls, step = bench(), [0], Rbm.numpy
+    one, calls, step = bench(), [0], Rbm.step
 
     def counted(self: Rbm, a: Any, row: Any) -> None:
         calls[0] += 1
         step(self, a, row)
 
-    monkeypatch.setattr(Rbm, "numpy", counted)
+    monkeypatch.setattr(Rbm, "step", counted)
     longer, shares = replace(ORDER.timing, measure_seconds=10 * ORDER.timing.block_seconds), list[float]()
     for number in range(1, 13):
         calls[0] = 0

@@ -136,11 +136,11 @@ def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) ->
     given((1, 5, 1), (1, 5, 1), (1, 3, 1), (1, 3, 1.5))
     assert "before" not in ask(*words)[1]
     text = ask(*words)[1]
-    assert "\nbefore: 5.00x (4.8" in text
+    assert "\nnote: before: 5.00x (4.8" in text
     assert "changed since" not in text
     text = ask(*words)[1]
     assert "; 5.00x (4.8" in text
-    assert "\nchanged since 20" in text
+    assert "\nnote: changed since 20" in text
     # A ratio that cannot be trusted is not kept.
     ask(*words)
     given((1, 4, 1), (1, 2, 1))
@@ -153,7 +153,7 @@ def test_history_shows_what_has_changed(ask: Ask, given: Callable[..., None]) ->
         assert "before" not in ask(*words)[1]
     kept = Path(words[1]).read_text().splitlines()
     assert [round(json.loads(line)["ratio"]) for line in kept] == [5, 5, 3, 4, 2, 4, 4]
-    for bad in ('"low": 9', '"day": "today\\nor not"', '"machine": "a b"'):
+    for bad in ('"low": 0', '"day": "today\\nor not"', '"machine": "a b"'):
         entry = json.loads(kept[0]) | json.loads(f"{{{bad}}}")
         Path(words[1]).write_text(json.dumps(entry) + "\n")
         assert ask(*words)[0] == 2

@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
 from respeed.kernels import empty_aligned
-from respeed.kernels.blas import TAKES_INT
+from respeed.kernels.blas import TAKES_INT, gemm
+from respeed.kernels.layers import add_sigmoid, add_sigmoid_sample
 from respeed.machine.process import Facts
 from respeed.machine.software import LIBRARIES, controller, scipy_library
 from respeed.workloads.arrays import Drawn
@@ -60,6 +61,30 @@ class Backend(OnCpu):
     def host(self, array: Any) -> Any:
         """Return `array` itself, since it lies on the host."""
         return array
+
+    def operands(self, *parameters: Any) -> Any:
+        """Return learned arrays as operands of matrix products, which they are."""
+        return parameters
+
+    def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b for matrices."""
+        gemm(a, b, out=out, alpha=alpha, beta=beta)
+
+    def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
+        """Add alpha times the sum of `rows`, each with its sign."""
+        gemm(signs[None], rows, out=out[None], alpha=alpha, beta=1.0)
+
+    def units(
+        self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
+    ) -> None:
+        """Compute out <- sigmoid(alpha x W + bias) by a product and one compiled pass; see `Row.units`."""
+        gemm(x, W, out=out, alpha=alpha)
+        if sampled:
+            add_sigmoid_sample(out, bias, sample=sampled[1], draws=self.uniform(sampled[0]))
+        else:
+            add_sigmoid(out, bias)
+        if negated:
+            np.negative(negated[0], out=negated[1])
 
     def describe(self) -> Facts:
         """Return the facts about SciPy and its BLAS for a record."""

@@ -132,11 +132,7 @@ class Torch(Base):
         self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, alpha: float = 1.0,
         sampled: Pair = None, negated: Pair = None,
     ) -> None:  # fmt: skip
-        """Compute out <- sigmoid(alpha x W + bias), for matrices or stacks.
-
-        Of a pair `sampled`, the first array is drawn anew, and the second is 1 where its draw is below `out`, else 0.
-        Of a pair `negated`, the second is made the first's negative.
-        """
+        """Compute out <- sigmoid(alpha x W + bias), for matrices or stacks; see `Row.units`."""
         if not self.fused:
             add = torch.addmm if out.dim() == 2 else torch.baddbmm
             add(bias, x, W, alpha=alpha, out=out).sigmoid_()

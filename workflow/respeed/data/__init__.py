@@ -39,6 +39,8 @@ def _whiten(image: np.ndarray) -> np.ndarray:
     return scaled
 
 
+# The cases of a process have the same patches, at several sparsities.
+@functools.lru_cache(maxsize=2)
 def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
     """Cut patches (count, side * side), float32, of mean 0 and norm 1, from both images at distinct random places.
 
@@ -66,7 +68,8 @@ def natural_patches(count: int, side: int, seed: int) -> np.ndarray:
         taken.add((number, y, x))
         patch = image[y : y + side, x : x + side].ravel()
         patch = patch - patch.mean()
-        if patch.var() >= LEAST_CONTRAST:
-            patches[row] = patch / np.linalg.norm(patch)
+        square = patch @ patch
+        if square >= LEAST_CONTRAST * patch.size:
+            patches[row] = patch / np.sqrt(square)
             row += 1
     return patches

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from respeed.inputs.reader import Files, fit, read_yaml
 from respeed.inputs.registry import BackendName, backends
 from respeed.machine import name_words
-from respeed.machine.cpu import INSTRUCTIONS, Bound, choice_as_text, cpu_model, memory_rate, peak_of_cores
+from respeed.machine.cpu import INSTRUCTIONS, Bound, choice_as_text, cpu_model, peak_of_cores
 from respeed.machine.software import LIBRARIES, library_label
 from respeed.model import (
     FORM,
@@ -207,8 +207,9 @@ class Datasheet:
     source: Text
 
 
-# Few cores cannot read as fast as the memory of all of them.
+# Few cores cannot read as fast as the memory of all of them. No system tells the memory's rate to every user.
 PART = Bound(None, "the memory's rate is that of more cores")
+UNKNOWN = Bound(None, "the memory's rate is not known without a data sheet")
 
 
 def load_datasheets() -> dict[str, Datasheet]:
@@ -230,4 +231,4 @@ def find_bounds(cpus: Sequence[int]) -> tuple[Bound, Bound]:
             how = f"data sheet of {name}, {cores} of {sheet.cores} cores"
             memory = Bound(sheet.gbytes * cores / sheet.cores, f"data sheet of {name}")
             return Bound(rate, how, sheet.source), memory if cores % sheet.cores == 0 else PART
-    return peak_of_cores(cpus), memory_rate() if is_whole else PART
+    return peak_of_cores(cpus), UNKNOWN if is_whole else PART

@@ -1,6 +1,6 @@
 """The CPU: its name, vector extensions and governor, its physical cores, and the highest rates that it should reach.
 
-Only this module reads what lscpu, /proc/cpuinfo, dmidecode and macOS say of the CPU.
+Only this module reads what lscpu, /proc/cpuinfo and macOS say of the CPU.
 """
 
 import functools
@@ -288,25 +288,6 @@ def peak_of_cores(cpus: Sequence[int]) -> Bound:
         if core.clock.source:
             remarks[f"{core.clock.ghz:.3g} GHz is {core.clock.source}, and the highest one may be higher"] = None
     return Bound(rate, " + ".join(terms), "; ".join(remarks))
-
-
-def memory_rate() -> Bound:
-    """Return the highest GB/s of all memory modules together, where dmidecode may report them (only to root)."""
-    modules = Counter[tuple[float, float]]()
-    for block in output_of("dmidecode", "-t", "memory").split("\n\n"):
-        facts = _fields(block)
-        speed, _, _ = facts.get("Configured Memory Speed", facts.get("Configured Clock Speed", "")).partition(" ")
-        bits, _, _ = facts.get("Data Width", "").partition(" ")
-        modules[_as_number(speed), _as_number(bits) / 8] += 1
-    rate = 0.0
-    terms = []
-    for (transfers, width), count in modules.items():
-        if transfers and width:
-            rate += 1e-3 * count * transfers * width
-            terms.append(f"{counted(count, 'module')} x {transfers:g} MT/s x {width:g} bytes")
-    if not terms:
-        return Bound(None, "the memory's rate is not known (dmidecode may tell it to root)")
-    return Bound(rate, " + ".join(terms), "modules may share a channel: then the memory's rate is lower")
 
 
 def frequency_governor() -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic.dataclasses import dataclass
@@ -136,15 +136,22 @@ class Doubt:
         return "" if self.check == "same" else self.check
 
 
-class Trial(NamedTuple):
-    """What was measured of a doubt at one value of its parameter: the two sides, then the control and any start-up."""
+@dataclass(frozen=True)
+class Answer:
+    """What came out of a doubt at one value of its parameter.
 
+    The quicker of the two commands, `row` and `base`, has a second place in each round, the `control`. `is_same` says
+    whether what must be the same was so in the first runs.
+    """
+
+    doubt: Doubt
     value: str
     row: Side
     base: Side
     control: Side
     startup: Side | None
     measured: Measured
+    ratio: Estimate
     is_same: bool
 
     @property
@@ -158,20 +165,44 @@ class Trial(NamedTuple):
         """Return whether the control differs from 1, so that no ratio can be trusted."""
         return self.control_ratio.is_above(1 + NEAR) or self.control_ratio.is_below(1 - NEAR)
 
+    @property
+    def differs(self) -> bool:
+        """Return whether results that must be the same are not."""
+        return bool(self.doubt.check) and not self.is_same
 
-class Answer(NamedTuple):
-    """What came out of a trial.
+    @property
+    def is_trusted(self) -> bool:
+        """Return whether the ratio can be judged."""
+        return not (self.measured.trouble or self.is_off or self.differs)
 
-    `verdict` is that on a paper's claim, or empty if nothing is published; `differs` says whether results that must be
-    the same are not.
-    """
+    @property
+    def case(self) -> ClaimCase:
+        """Return the ratio as a case of a paper's claim."""
+        return ClaimCase(
+            self.value,
+            self.value,
+            published=self.doubt.published or 1.0,
+            text="published",
+            rounding=self.doubt.tolerance / 100,
+            ratio=self.ratio,
+            rounds=self.measured.rounds,
+        )
 
-    trial: Trial
-    ratio: Estimate
-    verdict: str
-    is_trusted: bool
-    differs: bool
-    notes: tuple[str, ...]
+    @property
+    def verdict(self) -> str:
+        """Return the verdict by the rules for papers; empty if nothing is published."""
+        if not self.doubt.published:
+            return ""
+        return judge_claim("each", [self.case]).kind if self.is_trusted else NOT_JUDGED
+
+    def __str__(self) -> str:
+        """Return the ratio and the verdict in words."""
+        doubt = self.doubt
+        at_value = f"{doubt.parameter[0]} {self.value}: " if doubt.parameter else ""
+        if not doubt.published:
+            return f"{at_value}{say_span(self.ratio)}; nothing is published (--published)"
+        published = f"published {doubt.published:g}x, off by up to {doubt.tolerance:g} %"
+        return f"{at_value}{say_span(self.ratio)}: {self.verdict} ({published})"
 
 
 class Stopped(UserError):
@@ -191,9 +222,8 @@ def ask(doubt: Doubt) -> list[Answer]:
         bind(usable_cores()[: doubt.cores])
         try:
             for value, answered in doubts.items():
-                trial = _measure(answered, value, 60 * doubt.minutes / len(doubts))
-                answers.append(_judge(answered, trial))
-                if trial.measured.is_stopped:
+                answers.append(_measure(answered, value, 60 * doubt.minutes / len(doubts)))
+                if answers[-1].measured.is_stopped:
                     break
         finally:
             bind(before)
@@ -211,7 +241,7 @@ def _check(doubt: Doubt) -> None:
         raise UserError(f"--parameter-list: neither command has {{{doubt.parameter[0]}}}")
 
 
-def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
+def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Answer:
     """Run each command for the first time, and then in rounds until the budget is used up.
 
     If not even one round fits into the budget, the first runs are the round, without a control.
@@ -240,27 +270,10 @@ def _measure(doubt: Doubt, value: str, budget_seconds: float) -> Trial:
             measured = count_first_runs(timed)
         else:
             measured = measure_rounds([*timed, control], runner, budget_seconds)
-    return Trial(value, sides[0], sides[1], control, startup, measured, results[0] == results[1])
-
-
-def _judge(doubt: Doubt, trial: Trial) -> Answer:
-    """Return the ratio of a trial, the verdict on it by the rules for papers, and what a reader should know."""
-    subtracted = trial.startup if doubt.without_startup else None
-    case = ClaimCase(
-        trial.value,
-        trial.value,
-        published=doubt.published or 1.0,
-        text="published",
-        rounding=doubt.tolerance / 100,
-        ratio=_ratio(_without(trial.base, subtracted), _without(trial.row, subtracted)),
-        rounds=trial.measured.rounds,
-    )
-    differs = bool(doubt.check) and not trial.is_same
-    is_trusted = not (trial.measured.trouble or trial.is_off or differs)
-    verdict = ""
-    if doubt.published:
-        verdict = judge_claim("each", [case]).kind if is_trusted else NOT_JUDGED
-    return Answer(trial, case.ratio, verdict, is_trusted, differs, tuple(_notes(doubt, trial, case)))
+    row, base = sides
+    subtracted = startup if doubt.without_startup else None
+    ratio = _ratio(_without(base, subtracted), _without(row, subtracted))
+    return Answer(doubt, value, row, base, control, startup, measured, ratio, results[0] == results[1])
 
 
 def _checksum(name: str) -> str:
@@ -286,22 +299,23 @@ def _without(side: Side, startup: Side | None) -> list[float]:
     return seconds
 
 
-def _notes(doubt: Doubt, trial: Trial, case: ClaimCase) -> Iterator[str]:
+def list_notes(answer: Answer) -> Iterator[str]:
     """Yield what would change a reader's mind: what happened, what is not fair, what more time would bring."""
-    row = trial.row
-    base = trial.base
-    measured = trial.measured
-    if trial.is_off:
+    doubt = answer.doubt
+    row = answer.row
+    base = answer.base
+    measured = answer.measured
+    if answer.is_off:
         yield "one command over itself should be 1: this machine is too disturbed to tell"
-    if not trial.is_same:
+    if not answer.is_same:
         yield f"results differ: {doubt.file or 'standard output'} is not the same"
     if measured.trouble:
         yield measured.trouble
     elif measured.rounds < FEWEST_ROUNDS:
         minutes = (FEWEST_ROUNDS + 1) * measured.seconds / measured.rounds / 60
         yield f"an interval needs {FEWEST_ROUNDS} rounds (--minutes {format_number(max(minutes, 0.1), 2)})"
-    elif doubt.published and case.place == "open":
-        more = rounds_missing(case.ratio, measured.rounds) * measured.seconds / measured.rounds
+    elif doubt.published and answer.case.place == "open":
+        more = rounds_missing(answer.ratio, measured.rounds) * measured.seconds / measured.rounds
         yield f"about {in_words(more)} more would settle it (--minutes)"
     if row.cores > MORE_THAN_ONE and base.cores < FEWER_CORES * row.cores:
         busy = f"{format_number(base.cores, 2)} cores busy, {row.command} {format_number(row.cores, 2)}"
@@ -310,8 +324,8 @@ def _notes(doubt: Doubt, trial: Trial, case: ClaimCase) -> Iterator[str]:
         if side.first.seconds > max(BLOCK_SECONDS, CACHED * side.time.value):
             took = measured_time(side.first.seconds, None, None).text
             yield f"the first run of {side.command} took {took}: later ones may use what it kept (--prepare)"
-    if trial.startup and measured.rounds:
-        yield _say_startup(trial.startup, row, base, is_subtracted=doubt.without_startup)
+    if answer.startup and measured.rounds:
+        yield _say_startup(answer.startup, row, base, is_subtracted=doubt.without_startup)
     if measured.foreign_cores > BUSY_CORES and not measured.trouble:
         yield f"other programs kept {format_number(measured.foreign_cores, 2)} cores busy meanwhile"
 
@@ -339,10 +353,11 @@ def say_span(ratio: Estimate) -> str:
 
 def judge_growth(answers: Sequence[Answer]) -> str:
     """Return whether the ratio grows from each value of the parameter to the next; empty for one value."""
+    if len(answers) < 2:
+        return ""
     if not all(answer.is_trusted for answer in answers):
-        return NOT_JUDGED if len(answers) > 1 else ""
-    cases = [ClaimCase(answer.trial.value, answer.trial.value, ratio=answer.ratio) for answer in answers]
-    return judge_claim("growth", cases).kind if len(cases) > 1 else ""
+        return NOT_JUDGED
+    return judge_claim("growth", [answer.case for answer in answers]).kind
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
@@ -351,11 +366,12 @@ def exit_code(answers: Sequence[Answer]) -> int:
     2 if a command failed in its rounds; 1 if a ratio is smaller, or results differ that must be the same; 75 if a ratio
     is open or not to be trusted, or the user stopped; 0 if all is reproduced or larger, or nothing is published.
     """
-    ends = [answer.trial.measured for answer in answers]
-    if any(measured.trouble and not measured.is_stopped for measured in ends):
-        return 2
-    kinds = {answer.verdict for answer in answers}
-    if SMALLER in kinds or any(answer.differs for answer in answers):
-        return 1
-    is_open = bool(kinds & {NOT_SETTLED, NOT_TESTABLE}) or not all(answer.is_trusted for answer in answers)
-    return UNFINISHED if is_open else 0
+    codes = [0]
+    for answer in answers:
+        if answer.measured.trouble and not answer.measured.is_stopped:
+            return 2
+        if answer.verdict == SMALLER or answer.differs:
+            codes.append(1)
+        elif answer.verdict in (NOT_SETTLED, NOT_TESTABLE) or not answer.is_trusted:
+            codes.append(UNFINISHED)
+    return 1 if 1 in codes else max(codes)

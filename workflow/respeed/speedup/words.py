@@ -5,23 +5,24 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jinja2.filters import do_mark_safe
 from tabulate import tabulate
 
 from respeed.analysis.estimates import Estimate, number_of
 from respeed.errors import UNFINISHED, UserError, tell
 from respeed.inputs.reader import fit
 from respeed.machine import describe_machine
-from respeed.output.table import escape_markdown
+from respeed.output.table import escape_markdown, templates
 from respeed.speedup.claims import read_claims, say_commands
-from respeed.speedup.doubt import Answer, Doubt, Stopped, ask, exit_code, judge_growth, say_span
-from respeed.speedup.history import Entry, add_to_history, read_history, say_before
+from respeed.speedup.doubt import Answer, Doubt, Stopped, ask, exit_code, judge_growth, list_notes, say_span
+from respeed.speedup.history import Entry, add_to_history, list_earlier, read_history
 from respeed.speedup.turns import Side
 from respeed.text import (
     NOTHING,
@@ -37,11 +38,17 @@ OPTIONS = Path("speedup")
 
 
 class Outcome(NamedTuple):
-    """What came out of a doubt: its answers, or the line that says why there are none."""
+    """What came out of a doubt: its answers, with the notes of each, or the line that says why there are none."""
 
     doubt: Doubt
-    answers: Sequence[Answer]
+    answers: Sequence[Answer] = ()
+    notes: Sequence[Sequence[str]] = ()
     error: str = ""
+
+    @property
+    def growth(self) -> str:
+        """Return the verdict on whether the ratio grows from value to value; empty for one value."""
+        return judge_growth(self.answers)
 
 
 def measure_speedup(
@@ -75,120 +82,79 @@ def measure_speedup(
         doubts = [fit(Doubt, given, OPTIONS)]
     else:
         raise UserError("speedup: needs COMMAND and --over COMMAND, or --claims FILE")
-    before = read_history(history) if history else []
-    outcomes = []
+    earlier = read_history(history) if history else []
+    outcomes: list[Outcome] = []
     for doubt in doubts:
         try:
-            outcomes.append(_ask(doubt, is_alone=not claims))
+            outcome = _ask(doubt, earlier)
         except Stopped as error:
-            if not outcomes:
-                raise
             tell(error)
             break
+        if outcome.error and not claims:
+            raise UserError(outcome.error)
+        outcomes.append(outcome)
         if history:
-            add_to_history(history, doubt, outcomes[-1].answers)
+            add_to_history(history, outcome.answers)
         if not as_json:
-            print("\n".join((_for_review if as_markdown else _lines)(outcomes[-1], before)), flush=True)
-        if any(answer.trial.measured.is_stopped for answer in outcomes[-1].answers):
+            print(_write(outcome, as_markdown=as_markdown), end="", flush=True)
+        if any(answer.measured.is_stopped for answer in outcome.answers):
             break
+    if not outcomes:
+        return UNFINISHED
     if as_json:
-        documents = [_document(outcome) for outcome in outcomes]
+        documents = list(map(_document, outcomes))
         print(json.dumps(documents if claims else documents[0], indent=1, allow_nan=False))
     elif claims:
-        print(_count(outcomes, len(doubts)))
-    code = exit_code(list(chain.from_iterable(outcome.answers for outcome in outcomes)))
+        hold = [not outcome.error and exit_code(outcome.answers) == 0 for outcome in outcomes]
+        print(f"{sum(hold)} of {counted(len(doubts), 'claim')} reproduced")
     if any(outcome.error for outcome in outcomes):
         return 2
+    code = exit_code([*chain.from_iterable(outcome.answers for outcome in outcomes)])
     return UNFINISHED if code == 0 and len(outcomes) < len(doubts) else code
 
 
-def _ask(doubt: Doubt, *, is_alone: bool) -> Outcome:
-    """Measure a doubt; of several, one that cannot be measured does not end the others."""
+def _ask(doubt: Doubt, earlier: Sequence[Entry]) -> Outcome:
+    """Measure a doubt, and note what came out of it earlier; one that cannot be measured has an error."""
     try:
-        return Outcome(doubt, ask(doubt))
+        answers = ask(doubt)
     except Stopped:
         raise
     except UserError as error:
-        if is_alone:
-            raise
-        return Outcome(doubt, [], str(error))
-
-
-def _count(outcomes: Sequence[Outcome], claims: int) -> str:
-    """Return how many of so many claims hold."""
-    hold = 0
-    for outcome in outcomes:
-        hold += not outcome.error and exit_code(outcome.answers) == 0
-    return f"{hold} of {counted(claims, 'claim')} reproduced"
+        return Outcome(doubt, error=str(error))
+    return Outcome(doubt, answers, [[*list_notes(answer), *list_earlier(earlier, answer)] for answer in answers])
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:
     """Return all that is known of a doubt."""
-    facts = []
-    for answer in outcome.answers:
-        trial = answer.trial
-        facts.append(
-            {
-                "value": trial.value,
-                "ratio": _numbers(answer.ratio),
-                "control": _numbers(trial.control_ratio),
-                "sides": [asdict(side) | {"cores": side.cores} for side in (trial.row, trial.base)],
-                **trial.measured._asdict(),
-                "is_same": trial.is_same,
-                "is_trusted": answer.is_trusted,
-                "verdict": answer.verdict,
-                "notes": answer.notes,
-            }
-        )
-    return {
-        **asdict(outcome.doubt),
-        "error": outcome.error,
-        "answers": facts,
-        "growth": judge_growth(outcome.answers),
-        "machine": describe_machine(),
-    }
+    answers = []
+    for answer, notes in zip(outcome.answers, outcome.notes, strict=True):
+        facts = {name: getattr(answer, name) for name in ("value", "is_same", "is_trusted", "verdict")}
+        facts |= {"ratio": _numbers(answer.ratio), "control": _numbers(answer.control_ratio), "notes": notes}
+        sides = [asdict(side) | {"cores": side.cores} for side in (answer.row, answer.base)]
+        answers.append({**facts, **answer.measured._asdict(), "sides": sides})
+    document = {"error": outcome.error, "answers": answers, "growth": outcome.growth, "machine": describe_machine()}
+    return asdict(outcome.doubt) | document
 
 
 def _numbers(estimate: Estimate) -> dict[str, float | None]:
     return {"value": number_of(estimate.value), "low": estimate.low, "high": estimate.high}
 
 
-def _lines(outcome: Outcome, before: Sequence[Entry]) -> Iterator[str]:
-    """Yield the lines for a terminal."""
-    doubt = outcome.doubt
-    if doubt.says:
-        yield doubt.says
-    if outcome.error:
-        yield f"not measured: {outcome.error}"
-    for answer in outcome.answers:
-        yield _say(doubt, answer)
-        if not doubt.parameter:
-            yield ""
-            yield tabulate(
-                map(_describe_side, (answer.trial.row, answer.trial.base)), "keys", "plain", disable_numparse=True
-            )
-            yield ""
-            yield f"{_say_rounds(answer)}; the quicker one over itself: {say_span(answer.trial.control_ratio)}"
-        for note in answer.notes:
-            yield f"note: {note}"
-        yield from say_before(before, doubt, answer)
-    if growth := judge_growth(outcome.answers):
-        yield f"from value to value it grows: {growth}"
-    if doubt.says:
-        yield ""
-
-
-def _say(doubt: Doubt, answer: Answer) -> str:
-    """Return the ratio and the verdict."""
-    at_value = f"{doubt.parameter[0]} {answer.trial.value}: " if doubt.parameter else ""
-    if not doubt.published:
-        return f"{at_value}{say_span(answer.ratio)}; nothing is published (--published)"
-    published = f"published {doubt.published:g}x, off by up to {doubt.tolerance:g} %"
-    return f"{at_value}{say_span(answer.ratio)}: {answer.verdict} ({published})"
-
-
-def _say_rounds(answer: Answer) -> str:
-    return f"{counted(answer.trial.measured.rounds, 'round')} in turns, {in_words(answer.trial.measured.seconds)}"
+def _write(outcome: Outcome, *, as_markdown: bool) -> str:
+    """Return the lines for a terminal; or a paragraph in Markdown for a review: what was found, where, and how."""
+    texts = templates(escape_markdown if as_markdown else str)
+    texts.filters |= {"span": say_span, "counted": counted, "in_words": in_words, "code": _as_code}
+    texts.filters["table"] = lambda sides: tabulate(map(_describe_side, sides), "keys", "plain", disable_numparse=True)
+    hardware = describe_machine()
+    page = texts.get_template("speedup_review.jinja" if as_markdown else "speedup.jinja")
+    return page.render(
+        **outcome._asdict(),
+        growth=outcome.growth,
+        where=join_words([hardware["cpu"] or "an unnamed CPU", *hardware["accelerators"]]),
+        system=platform.platform(terse=True),
+        day=datetime.now(UTC).date(),
+        command=shlex.join(["respeed", *sys.argv[1:]]),
+    )
 
 
 def _describe_side(side: Side) -> dict[str, str]:
@@ -204,27 +170,7 @@ def _describe_side(side: Side) -> dict[str, str]:
     }
 
 
-def _for_review(outcome: Outcome, before: Sequence[Entry]) -> Iterator[str]:
-    """Yield a paragraph in Markdown for a review: what was found of the claim, where, and how."""
-    doubt = outcome.doubt
-    if doubt.says:
-        yield f"{escape_markdown(doubt.says)}\n"
-    yield f"{_as_code(doubt.run)} over {_as_code(doubt.over)}:"
-    if outcome.error:
-        yield f"not measured: {escape_markdown(outcome.error)}."
-    for answer in outcome.answers:
-        parts = [*answer.notes, _say_rounds(answer), *say_before(before, doubt, answer)]
-        yield ". ".join([f"**{_say(doubt, answer)}**", *map(escape_markdown, parts)]) + "."
-    hardware = describe_machine()
-    where = join_words([hardware["cpu"] or "an unnamed CPU", *hardware["accelerators"]])
-    day = datetime.now(UTC).date().isoformat()
-    command = _as_code(shlex.join(["respeed", *sys.argv[1:]]))
-    yield f"Measured on {where}, {platform.platform(terse=True)}, {day}, by {command}."
-    if doubt.says:
-        yield ""
-
-
-def _as_code(command: str) -> str:
+def _as_code(command: str) -> Any:
     """Return a command as Markdown shows it, even with backticks in it."""
     fence = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
-    return f"{fence} {command} {fence}" if len(fence) > 1 else f"`{command}`"
+    return do_mark_safe(f"{fence} {command} {fence}" if len(fence) > 1 else f"`{command}`")

@@ -5,7 +5,7 @@ least 1, a ``float`` any number, a ``Literal`` one of its texts; a parameter wit
 give the arrays; the step for each framework, written as the framework's users write it; the results that a step must
 have, in float64; and the counts. The harness does the rest: device, precision, threads, draws, graphs, timing and
 checking. A row, which is a framework on a device, runs every workload that has a method of the framework's name:
-``torch``, ``numpy`` (with SciPy's BLAS) or ``jax``.
+``torch``, ``numpy`` (with SciPy's BLAS) or ``jax``; or ``step``, which runs in torch and NumPy by the row's operations.
 
 Files are parsed before they are imported, so that a broken file affects only itself. The parser reads
 `frameworks`, `precisions`, `products` and `allocates`, which must be literals.
@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 import numpy as np
 from numpy.random import Generator
 
-from respeed.inputs.registry import workloads
+from respeed.inputs.registry import SHARED, workloads
 from respeed.model import Case, Names
 from respeed.paths import PACKAGE, class_name
 
@@ -78,19 +78,28 @@ class Row(Protocol):
     def each(self, items: Sequence[Item], work: Callable[[Item], object]) -> None:
         """Call `work` for every item: on a CPU several items at once, on one core each; on a GPU one after another."""
 
+    def array(self, values: Any) -> Any:
+        """Return an array of the framework, on the device and in the row's precision."""
+
+    # The following are of torch, where matrices may be stacks, and of NumPy.
+
     def operands(self, *parameters: Any) -> list[Any]:
-        """Return learned arrays as matrix products read them: rounded in low precision, else unchanged (torch)."""
+        """Return learned arrays as matrix products read them: rounded in low precision, else unchanged."""
 
     def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
-        """Compute out <- beta out + alpha a @ b, matrices or stacks; `out` may be fp32 if `a`, `b` are low (torch)."""
+        """Compute out <- beta out + alpha a @ b; `out` may be fp32 if `a` and `b` are of low precision."""
 
     def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
-        """Add alpha times the sum of `rows`, a matrix or a stack, each row with its sign (torch)."""
+        """Add alpha times the sum of `rows`, each row with its sign."""
 
     def units(
         self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
     ) -> None:
-        """Compute out <- sigmoid(alpha x @ W + bias), and a sample of it, or a negated array beside it (torch)."""
+        """Compute out <- sigmoid(alpha x @ W + bias).
+
+        Of a pair `sampled`, the first array is drawn anew, and the second is 1 where its draw is below `out`, else 0.
+        Of a pair `negated`, the second is made the first's negative.
+        """
 
     def sync(self) -> None:
         """Return when all operations on the device are done."""
@@ -99,11 +108,11 @@ class Row(Protocol):
 class Workload:
     """A program that is timed: a frozen dataclass, or a base class of several programs if its name begins with _.
 
-    A step is the method of its framework's name. ``numpy(a, row)`` and ``torch(a, row)`` write into existing arrays of
-    `a`; ``jax(a, uniform)`` is a pure function, and returns the changed arrays by name. A step that is timed in parts
-    has a method for each part, such as ``torch_bases`` for the part "bases"; or, where the parts depend on the case, a
-    method ``steps_torch(a, row)``, which returns the parts by name. ``prepare_torch(a, row)`` makes what is needed only
-    once, such as a module, and may put it into `a`.
+    A step is the method of its framework's name, or ``step``. ``numpy(a, row)``, ``torch(a, row)`` and ``step(a, row)``
+    write into existing arrays of `a`; ``jax(a, uniform)`` is a pure function, and returns the changed arrays by name. A
+    step that is timed in parts has a method for each part, such as ``torch_bases`` for the part "bases"; or, where the
+    parts depend on the case, a method ``steps_torch(a, row)``, which returns the parts by name. ``prepare_torch(a,
+    row)`` makes what is needed only once, such as a module, and may put it into `a`.
     """
 
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
@@ -202,6 +211,12 @@ def _import(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def find_step(of: Workload, name: str) -> Callable[..., Any]:
+    """Return the method of that name, such as a framework's, or else the step that frameworks share."""
+    step: Callable[..., Any] = getattr(of, name, None) or getattr(of, SHARED)
+    return step
 
 
 def make_workload(case: Case) -> Workload:

@@ -164,19 +164,17 @@ def learned(before: Any, after: Array, factor: float, left: Array, right: Array,
     z = random_vectors(after.shape[1])
     start = applied(before, z)
     expected = (kept - 1.0) * start + factor * applied(left, applied(right, z))
-    change = np.empty_like(start)
-    for rows, values in chunks(before):
-        change[rows] = np.subtract(after[rows], values) @ z
-    return change, expected, _small(start, after)
+    return applied(after, z) - start, expected, small_size(start, after)
 
 
 def moved(before: Any, after: Array, change: Array) -> SizedPair:
     """Compare the change of a parameter of any shape in a step with the expected `change`."""
     start = double(before)
-    return after - start, change, _small(start, after)
+    return after - start, change, small_size(start, after)
 
 
-def _small(start: Array, after: Array) -> float:
+def small_size(start: Array, after: Array) -> float:
+    """Return the size that the errors of a change are at least divided by, for a parameter of these first values."""
     return SMALL[after.itemsize] * float(np.abs(start).max())
 
 

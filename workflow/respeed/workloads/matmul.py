@@ -1,6 +1,6 @@
 """Matrix products: dense, repeated, and only those of an RBM's step; and the inverse of a matrix."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.random import Generator
 from scipy.linalg import get_lapack_funcs
 
-from respeed.kernels.blas import gemm
 from respeed.kernels.layers import copy
 from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
@@ -92,15 +91,9 @@ class Matmul(Workload):
         B = a.B.T if "b" in self.transposed else a.B
         return A, B
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Multiply."""
-        import torch
-
-        torch.addmm(a.C, *self._factors(a), beta=self.beta, alpha=self.alpha, out=a.C)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Multiply by SciPy's BLAS."""
-        gemm(*self._factors(a), out=a.C, alpha=self.alpha, beta=self.beta)
+        row.add_product(a.C, *self._factors(a), alpha=self.alpha, beta=self.beta)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Multiply."""
@@ -162,15 +155,10 @@ class RepeatedProduct(Workload):
         """Draw A and B from [-1, 1)."""
         return self.product.arrays(random)
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Multiply, again and again."""
         for _ in range(self.times):
-            self.product.torch(a, row)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Multiply by SciPy's BLAS, again and again."""
-        for _ in range(self.times):
-            self.product.numpy(a, row)
+            self.product.step(a, row)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare C after the last product."""
@@ -228,37 +216,26 @@ class Cd1Products(Workload):
             "G": Zeros(P, V, H),
         }
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Multiply matrices or, for several patches on a GPU, stacks of matrices."""
-        import torch
-
-        self._multiply(a, row, torch.mm if self._one_by_one(row) else torch.bmm)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Multiply by SciPy's BLAS."""
-        self._multiply(a, row, gemm)
-
-    def _multiply(self, a: Arrays, row: Row, multiply: Callable[..., Any]) -> None:
         B = self.batch
 
         def multiply_patch(p: int | slice) -> None:
             W = a.W[p]
             h = a.h[p]
             v = a.v[p]
-            x = v[..., :B, :]
             y0 = h[..., :B, :]
             z = v[..., B:, :]
-            multiply(x, W, out=y0)
-            multiply(y0, W.mT, out=z)
-            multiply(z, W, out=h[..., B:, :])
-            multiply(v.mT, h, out=a.G[p])
+            row.add_product(y0, v[..., :B, :], W, beta=0.0)
+            row.add_product(z, y0, W.mT, beta=0.0)
+            row.add_product(h[..., B:, :], z, W, beta=0.0)
+            row.add_product(a.G[p], v.mT, h, beta=0.0)
 
-        patches: Sequence[int | slice] = range(self.patches) if self._one_by_one(row) else [slice(None)]
+        # Each patch's matrices by themselves, or stacks of matrices.
+        patches: Sequence[int | slice] = [slice(None)]
+        if row.in_pieces or self.patches == 1:
+            patches = range(self.patches)
         row.each(patches, multiply_patch)
-
-    def _one_by_one(self, row: Row) -> bool:
-        """Return whether each patch's matrices are multiplied by themselves, not stacks of matrices."""
-        return row.in_pieces or self.patches == 1
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Multiply stacks of matrices."""

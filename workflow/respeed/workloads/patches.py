@@ -19,8 +19,9 @@ from respeed.workloads.arrays import (
     both,
     checked_rows,
     double,
-    learned,
     moved,
+    random_vectors,
+    small_size,
     symmetric,
 )
 
@@ -255,41 +256,46 @@ class Patches(Workload):
 
         h1 is computed from the step's own image, which is compared itself.
         """
-        _, K, R, _ = self.grid
+        _, K, R, n = self.grid
         B = self.batch
         r = self.learning_rate / B
         rows = checked_rows(B)
+        z = random_vectors(self.hidden)
         biases = double(given.c)
-        v0 = np.asarray(given.x)
-        v1 = seen.image
+        v0 = double(given.x)
+        v1 = double(seen.image)
+        examples = np.concatenate([v0[:, :, rows], v1[:, :, rows]], axis=2)
         h = seen.h
         s = seen.u[:, rows] < h[:, rows]
         image = np.repeat(double(given.b), len(rows), axis=2)
-        h0 = []
-        h1 = []
-        changes = []
+        hidden = np.empty((R * R, 2 * len(rows), self.hidden))
+        units = np.empty((R, R, 2 * B, z.shape[1]))  # [h0_p; h1_p] z
+        start = np.empty((R, R, K, K, n, z.shape[1]))  # W_p z
+        end = np.empty_like(start)
         for p, (i, j) in enumerate(product(range(R), repeat=2)):
             W = double(given.W[p])
-            c = biases[p]
-            x0 = double(_tiles(v0, i, j, K)).reshape(B, -1)
-            x1 = double(_tiles(v1, i, j, K)).reshape(B, -1)
-            h0.append(sigmoid(x0[rows] @ W + c))
-            h1.append(sigmoid(x1[rows] @ W + c))
+            x = _tiles(examples, i, j, K)
+            hidden[p] = sigmoid(x.reshape(len(x), -1) @ W + biases[p])
             tiles = _tiles(image, i, j, K)
             sums = s[p] @ W.T
             tiles += sums.reshape(tiles.shape)
-            x = np.concatenate([x0, -x1])
-            changes.append(learned(W, seen.W[p], r, x.T, h[p]))
-        of_b = v0.sum(2, np.float64, keepdims=True) - v1.sum(2, np.float64, keepdims=True)
+            units[i, j] = double(h[p]) @ z
+            start[i, j] = (W @ z).reshape(start[i, j].shape)
+            end[i, j] = (double(seen.W[p]) @ z).reshape(start[i, j].shape)
+        change = np.empty_like(start)
+        for i, j in product(range(K), repeat=2):
+            window = slice(i, i + R), slice(j, j + R)  # the (i, j)-th tile of each patch
+            change[:, :, i, j] = r * (v0[window].mT @ units[:, :, :B] - v1[window].mT @ units[:, :, B:])
+        of_b = v0.sum(2, keepdims=True) - v1.sum(2, keepdims=True)
         differences = h[:, :B] - h[:, B:]
         of_c = differences.sum(1, np.float64, keepdims=True)
         b = moved(given.b, seen.b, r * of_b)
         c = moved(given.c, seen.c, r * of_c)
         return {
-            "h0": (h[:, rows], np.stack(h0)),
-            "image": (v1[:, :, rows], sigmoid(image)),
-            "h1": (h[:, B + rows], np.stack(h1)),
-            "W": both(*changes),
+            "h0": (h[:, rows], hidden[:, : len(rows)]),
+            "image": (seen.image[:, :, rows], sigmoid(image)),
+            "h1": (h[:, B + rows], hidden[:, len(rows) :]),
+            "W": (end - start, change, small_size(start, seen.W)),
             "b, c": both(b, c),
         }
 

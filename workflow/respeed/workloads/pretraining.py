@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, find_step, workload
 from respeed.workloads.arrays import double
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
@@ -108,10 +108,9 @@ class _Pretraining(Workload):
         steps: dict[str, Step] = {}
         for i, learner in enumerate(self.learners, 1):
             arrays = self.arrays_of(i, learner, a)
-            if framework == "torch":
-                learner.prepare_torch(arrays, row)
-            steps[f"layer {i}"] = partial(pretrain, i, getattr(learner, framework), arrays)
-        steps["fine-tuning"] = partial(getattr(self.net, framework), a, row)
+            learner.prepare_torch(arrays, row)
+            steps[f"layer {i}"] = partial(pretrain, i, find_step(learner, framework), arrays)
+        steps["fine-tuning"] = partial(find_step(self.net, framework), a, row)
         return steps
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:

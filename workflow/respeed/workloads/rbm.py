@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
 from respeed.kernels.blas import gemm
-from respeed.kernels.layers import add_bias, add_sigmoid, add_sigmoid_sample, mask, sigmoid_error, times_sigmoid_slope
+from respeed.kernels.layers import add_bias, add_sigmoid, mask, sigmoid_error, times_sigmoid_slope
 from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
@@ -87,8 +87,10 @@ class _Layer(Workload):
     def prepare_torch(self, a: Arrays, row: Row) -> None:
         """Make the signs of the rows of `v` and `h` in the biases' gradients: equal ones, and those of two phases."""
         signs = np.repeat([1.0, -1.0], self.batch)
-        a.phases = a.v.new_tensor(signs)
-        a.equal = a.phases.abs()
+        a.phases = row.array(signs)
+        a.equal = row.array(signs**2)
+
+    prepare_numpy = prepare_torch
 
     def compare_changes(self, given: Arrays, seen: Arrays, v: np.ndarray, of_b: np.ndarray, of_c: np.ndarray) -> Pairs:
         """Compare the changes of W, b and c with r/B times v^T h and r/B times the sums of `of_b` and `of_c`.
@@ -145,7 +147,7 @@ class Rbm(_Layer):
         """
         return {**self.draw(random, 0.01 * 3**0.5), "u": Draws(self.batch, self.hidden)}
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
         v0, v1 = halves(a.v)
         h0, h1 = halves(a.h)
@@ -153,31 +155,14 @@ class Rbm(_Layer):
         row.units(c, a.x, W, out=h0, sampled=(a.u, h1))  # h1 is free until it is computed
         row.units(b, h1, W.T, out=v1, negated=(a.x, v0))
         row.units(c, v1, W, out=h1)
-        self.learn_torch(a, row)
+        self.learn(a, row)
 
-    def learn_torch(self, a: Arrays, row: Row) -> None:
+    def learn(self, a: Arrays, row: Row) -> None:
         """Change W, b and c, given [-v0; v1] and [h0; h1]."""
         r = self.learning_rate / self.batch
         row.add_product(a.W, a.v.T, a.h, alpha=-r)
         row.add_rows(a.b, a.v, a.equal, alpha=-r)
         row.add_rows(a.c, a.h, a.phases, alpha=r)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        v0, v1 = halves(a.v)
-        h0, h1 = halves(a.h)
-        np.negative(a.x, out=v0)
-        add_sigmoid_sample(gemm(a.x, a.W, out=h0), a.c, sample=h1, draws=row.uniform(a.u))
-        add_sigmoid(gemm(h1, a.W.T, out=v1), a.b)
-        add_sigmoid(gemm(v1, a.W, out=h1), a.c)
-        self.learn_numpy(a, h0, h1)
-
-    def learn_numpy(self, a: Arrays, h0: np.ndarray, h1: np.ndarray) -> None:
-        """Change W, b and c, given [-v0; v1] and [h0; h1]."""
-        r = self.learning_rate / self.batch
-        gemm(a.v.T, a.h, out=a.W, alpha=-r, beta=1.0)
-        a.b -= r * a.v.sum(0)
-        a.c += r * (h0.sum(0) - h1.sum(0))
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -285,36 +270,19 @@ class RbmPcd(Rbm):
             "u_visible": Draws(B, V),  # draws that `mean` is compared with to sample v
         }
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
-        import torch
-
         v0, v = halves(a.v)
         h0, h = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        torch.neg(a.x, out=v0)
-        row.units(c, a.x, W, out=h0)
+        row.units(c, a.x, W, out=h0, negated=(a.x, v0))
         s = a.s
         for taken in range(1, self.gibbs + 1):
             row.units(b, s, W.T, out=a.mean, sampled=(a.u_visible, v))
             s = a.s if taken == self.gibbs else a.between
             row.units(c, v, W, out=h, sampled=(a.u, s))
         a.taken = taken
-        self.learn_torch(a, row)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        v0, v = halves(a.v)
-        h0, h = halves(a.h)
-        np.negative(a.x, out=v0)
-        add_sigmoid(gemm(a.x, a.W, out=h0), a.c)
-        s = a.s
-        for taken in range(1, self.gibbs + 1):
-            add_sigmoid_sample(gemm(s, a.W.T, out=a.mean), a.b, sample=v, draws=row.uniform(a.u_visible))
-            s = a.s if taken == self.gibbs else a.between
-            add_sigmoid_sample(gemm(v, a.W, out=h), a.c, sample=s, draws=row.uniform(a.u))
-        a.taken = taken
-        self.learn_numpy(a, h0, h)
+        self.learn(a, row)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -403,13 +371,9 @@ class RbmUp(Workload):
             "h": Zeros(self.batch, H),
         }
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Compute the hidden probabilities of one mini-batch."""
         row.units(a.c, a.x, a.W, out=a.h)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Compute the hidden probabilities of one mini-batch."""
-        add_sigmoid(gemm(a.x, a.W, out=a.h), a.c)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Compute the hidden probabilities of one mini-batch."""
