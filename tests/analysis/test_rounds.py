@@ -10,7 +10,7 @@ import pytest
 
 from respeed.analysis.cells import doubt_of, judge_cells
 from respeed.analysis.columns import rows_of
-from respeed.analysis.neighbours import TOGETHER, Quiet
+from respeed.analysis.neighbours import TOGETHER, UNRELATED, Quiet
 from respeed.analysis.rounds import read_rounds, step_times
 from respeed.analysis.tables import Round
 from respeed.model import Case
@@ -182,3 +182,18 @@ def test_parts_of_a_step_count_by_weight() -> None:
     block = Block(2, (0.2, 0.4, 0.6), (0.004, 0.004), 0.0, 1, 0, 0, 0, part_seconds=parts)
     found = step_times([block], {"code": 10.0, "bases": 1.0}, Quiet(0.004), TOGETHER)
     assert found.step_seconds == found.step_seconds_measured == pytest.approx(10 * 0.3 / 6 + 0.9 / 6)
+
+
+def test_what_threads_waited_is_taken_out() -> None:
+    """A tenth of the block, in all; not where steps are not corrected."""
+    block = Block(1, (0.5, 0.5), (0.004, 0.004), 0.1, 2, 0, 0, 0)
+    for slope, seconds in ((TOGETHER, 0.45), (UNRELATED, 0.5)):
+        found = step_times([block], {}, Quiet(0.004), slope)
+        assert (found.step_seconds, found.step_seconds_measured) == pytest.approx((seconds, 0.5))
+
+
+def test_only_rows_without_correction_discard_short_waits() -> None:
+    """Threads wait for three hundredths of their time."""
+    for backend, discarded in (("torch", 0), ("jax", 1)):
+        found = rounds_of(make_record([0.5, 0.5], run_delay_seconds=0.03, profile=backend, backend=backend))
+        assert found["discarded"].to_list() == [discarded]

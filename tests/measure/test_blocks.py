@@ -101,6 +101,12 @@ def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> Non
     assert contamination(replace(CLEAN, **facts), 2, REAL, (), 0.004) == causes
 
 
+def test_a_wait_that_is_taken_out_may_be_longer() -> None:
+    for share, causes in ((0.049, []), (0.051, ["waited for a core"])):
+        block = replace(CLEAN, run_delay_seconds=2 * share * CLEAN.seconds)
+        assert contamination(block, 2, REAL, may_wait=True) == causes
+
+
 def test_a_laptop_always_hot_keeps_its_blocks() -> None:
     """Clocks that are low in every block of most rounds belong to the machine; in few rounds they disturb."""
     hot, cold = replace(CLEAN, throttled_seconds=0.5), CLEAN

@@ -29,9 +29,9 @@ class TimingProtocol:
     On a CPU, a block is cut into samples of about `sample_seconds` or more, so that a record stays small.
 
     A block does not count if its threads waited for a core, were stopped by a CPU quota or ran on lowered clocks for
-    more than `max_lost_share` of the time that they could have run, or if page faults took more than
-    `max_fault_share` of its time. On a device, it does not count either if the reference probe before or after it took
-    more than `max_probe_ratio` times as long as a quiet one.
+    more than `max_lost_share` of the time that they could have run (`max_waited_share` where the wait is taken out of
+    the block's time), or if page faults took more than `max_fault_share` of its time. On a device, it does not count
+    either if the reference probe before or after it took more than `max_probe_ratio` times as long as a quiet one.
     """
 
     warmup_seconds: float = 0.1
@@ -46,6 +46,7 @@ class TimingProtocol:
     sample_seconds: float = 0.01
     measure_seconds: float = 0.25
     max_lost_share: float = 0.02
+    max_waited_share: float = 0.05
     max_fault_share: float = 0.01
     max_probe_ratio: float = 1.25
 
@@ -53,9 +54,9 @@ class TimingProtocol:
 REAL = TimingProtocol()
 # Shows within seconds that everything works; its numbers are no measurements.
 SMOKE = TimingProtocol(
-    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_lost_share=1e3, max_probe_ratio=1e3,
-    slow_step_seconds=0.02, long_seconds=0.02, block_seconds=0.02, device_block_seconds=0.02, measure_seconds=0.02,
-    sample_seconds=0.002,
+    warmup_seconds=0.02, warmup_window_seconds=0.01, warmup_cap_seconds=0.15, max_lost_share=1e3, max_waited_share=1e3,
+    max_probe_ratio=1e3, slow_step_seconds=0.02, long_seconds=0.02, block_seconds=0.02, device_block_seconds=0.02,
+    measure_seconds=0.02, sample_seconds=0.002,
 )  # fmt: skip
 
 SMOKE_STAMP = "No measurement: the smoke preset, tiny sizes, to show that everything works."
@@ -196,6 +197,8 @@ def contamination(
     protocol: TimingProtocol,
     lasting: Collection[str] = (),
     quiet_probe_seconds: float = math.inf,
+    *,
+    may_wait: bool = False,
 ) -> list[str]:
     """Return the causes for which the block must not count, in words; an empty list if the block is clean.
 
@@ -213,15 +216,18 @@ def contamination(
         The causes that always hold for the machine, and so do not count (see `lasting_causes`).
     quiet_probe_seconds : float
         On a device, the time of a quiet reference probe.
+    may_wait : bool
+        Whether the wait for a core is taken out of the block's time.
     """
-    most_lost = protocol.max_lost_share * block.seconds * threads
+    could_run = block.seconds * threads
+    most_waited = could_run * (protocol.max_waited_share if may_wait else protocol.max_lost_share)
     causes = []
     # As long as the device has work queued, a host that waits does not slow it.
-    if not block.ahead and (block.run_delay_seconds or 0.0) > most_lost:
+    if not block.ahead and (block.run_delay_seconds or 0.0) > most_waited:
         causes.append("waited for a core")
     if max(block.probe_seconds) > protocol.max_probe_ratio * quiet_probe_seconds:
         causes.append("slow reference probe")
-    if (block.quota_seconds or 0.0) > most_lost:
+    if (block.quota_seconds or 0.0) > protocol.max_lost_share * could_run:
         causes.append("CPU quota used up")
     if block.minor_faults * PAGE_FAULT_SECONDS > protocol.max_fault_share * block.seconds:
         causes.append("page faults")

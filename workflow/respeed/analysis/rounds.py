@@ -9,6 +9,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
@@ -185,7 +186,11 @@ class Conditions:
         limit = math.inf if profile.is_cpu else quiet.seconds
         protocol = SMOKE if start.smoke else REAL
         lasting = lasting_causes(rounds, REAL)
-        disturbed = [contamination(block, start.threads, protocol, lasting, limit) for block in blocks]
+        judge_block = partial(
+            contamination, threads=start.threads, protocol=protocol, lasting=lasting, quiet_probe_seconds=limit,
+            may_wait=slope.b > 0,
+        )  # fmt: skip
+        disturbed = list(map(judge_block, blocks))
         clean = [block for block, by in zip(blocks, disturbed, strict=True) if not by]
         causes = Counter(chain(*disturbed))
         times = Times()
@@ -328,19 +333,21 @@ class Joules(NamedTuple):
 def step_times(clean: Sequence[Block], weights: Mapping[str, float], quiet: Quiet, slope: Slope) -> Times:
     """Return the seconds of a step in one round at the quiet probe, and as measured.
 
-    With t the mean seconds of a step in a block, p the probes around the block and q the quiet probe::
+    With t the mean seconds of a step in a block of T seconds, in which threads waited for a core for w seconds in all,
+    p the probes around the block and q the quiet probe::
 
-        x = mean of log(p / q)      step = median over blocks of t e^(-b x)     measured = mean of t
+        x = mean of log(p / q)      step = median over blocks of t (1 - w / T) e^(-b x)     measured = mean of t
 
     If a step is timed in parts, t is their sum, and `weights` are how often each part counts in a step.
     """
-    x = np.zeros(len(clean))
+    x = waited = np.zeros(len(clean))
     if slope.b:
         x = np.array([quiet.slowness(block) for block in clean])
+        waited = np.array([(block.run_delay_seconds or 0.0) / block.seconds for block in clean])
     measured = np.array([_mean_step(block, weights) for block in clean])
     slowness = float(x.mean())
     return Times(
-        step_seconds=float(np.median(measured * np.exp(-slope.b * x))),
+        step_seconds=float(np.median(measured * (1 - waited) * np.exp(-slope.b * x))),
         step_seconds_measured=float(measured.mean()),
         slowness=math.exp(slowness),
         slope_error=slope.error * slowness,
