@@ -82,7 +82,7 @@ def test_an_uncapturable_step_is_plain_with_its_reason(made: Any) -> None:
 @pytest.mark.usefixtures("provokes")
 def test_a_step_is_rehearsed_undone_and_captured(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by cuDNN, which has no algorithm within a capture for what it was never asked for outside of one."""
-    case, known, step = case_of("matmul", "odd", beta=0.5), [], Matmul.torch
+    case, known, step = case_of("matmul", "odd", beta=0.5), [], Matmul.step
 
     def choosy(self: Matmul, a: Any, row: Any) -> None:
         if torch.cuda.is_current_stream_capturing() and not known:
@@ -90,7 +90,7 @@ def test_a_step_is_rehearsed_undone_and_captured(made: Any, monkeypatch: pytest.
         known.append(torch.cuda.current_stream())
         step(self, a, row)
 
-    monkeypatch.setattr(Matmul, "torch", choosy)
+    monkeypatch.setattr(Matmul, "step", choosy)
     graphs = build(made, case)
     assert made.why_plain() is None
     assert [*{*known}] == [made._graphs._stream]

@@ -5,19 +5,18 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from respeed.backends._cpu import OnCpu
+from respeed.backends.numpy import Operations
 
 DEVICES = ("cpu",)
 PRECISIONS = ("fp32",)
-# The framework whose steps it runs: NumPy's work on any arrays that its functions take. Without this line it runs steps
-# of its own name, which the workloads must then have: a method NAME(self, a, row) in matmul.py, for example.
+# The framework whose steps it runs: NumPy's work on any arrays that its functions take, most of them by `add_product`
+# below. Without this line, and with a `framework` of its own, it runs steps of its own name, which the workloads must
+# then have: a method NAME(self, a, row) in matmul.py, for example.
 FRAMEWORK = "numpy"
 
 
-class Backend(OnCpu):
+class Backend(Operations):
     """Arrays, threads, and the facts of a record about the library. `respeed.backends.Backend` explains each method."""
-
-    framework = FRAMEWORK
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         """Set the library up, or raise NotMeasurable with the reason why it cannot run here."""
@@ -37,13 +36,10 @@ class Backend(OnCpu):
         out[...] = values
         return out
 
-    def write(self, values: Any, out: np.ndarray) -> None:
-        """Write values of the host to an array."""
-        out[...] = values
-
-    def host(self, array: Any) -> Any:
-        """Return an array as NumPy."""
-        return array
+    def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b for matrices, by the library; if beta is 0, `out` may hold NaN."""
+        product = alpha * (a @ b)
+        out[...] = product + beta * out if beta else product
 
     def describe(self) -> dict[str, Any]:
         """Return the facts of a record about the library as it is in force."""

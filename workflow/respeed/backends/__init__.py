@@ -22,7 +22,7 @@ from respeed.errors import NotMeasurable
 from respeed.machine.process import Facts, child_environment, die_with_parent, private_stdout
 from respeed.model import number_bytes
 from respeed.text import first_line
-from respeed.workloads import Arrays, Item, Pairs, Step, Workload, find_step
+from respeed.workloads import Arrays, Item, Pairs, Step, Workload
 from respeed.workloads.arrays import Draws, Zeros
 
 # A kernel, copy or fill that a device ran: its name, and the nanoseconds at which it began and ended.
@@ -201,12 +201,12 @@ class Program:
         workload = self.workload
         backend = self.backend
         steps: dict[str, Step] = {}
-        if several := getattr(workload, f"steps_{self.framework}", None):
+        if several := getattr(workload, f"steps_{self.framework}", None) or getattr(workload, "steps", None):
             steps = several(view, backend)
         else:
             for name in self._names:
                 method = f"{self.framework}_{name}" if workload.parts() else self.framework
-                steps[name] = partial(find_step(workload, method), view, backend)
+                steps[name] = partial(getattr(workload, method, None) or cast(Any, workload).step, view, backend)
         captured = workload.captured
         for name, step in steps.items():
             if workload.threads:

@@ -11,9 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from respeed.backends._cpu import OnCpu
 from respeed.errors import NotMeasurable
-from respeed.kernels import empty_aligned
+from respeed.kernels import empty_aligned, layers
 from respeed.kernels.blas import TAKES_INT, gemm
-from respeed.kernels.layers import add_sigmoid, add_sigmoid_sample
 from respeed.machine.process import Facts
 from respeed.machine.software import LIBRARIES, controller, scipy_library
 from respeed.workloads.arrays import Drawn
@@ -22,10 +21,73 @@ DEVICES = ("cpu",)
 PRECISIONS = ("fp32", "fp64")
 
 
-class Backend(OnCpu):
-    """NumPy with SciPy's BLAS; NotMeasurable if this BLAS cannot be called from here, or its threads cannot be set."""
+# Compiled passes, by activation f: out <- f(out + bias), and error <- error f'(z).
+ADDED = {"": layers.add_bias, "tanh": layers.add_tanh, "sigmoid": layers.add_sigmoid}
+SLOPES = {"tanh": layers.times_tanh_slope, "sigmoid": layers.times_sigmoid_slope}
+
+
+class Operations(OnCpu):
+    """What steps do with NumPy's arrays: matrix products by `add_product`, which a subclass may replace, and passes."""
 
     framework = "numpy"
+    library = np
+
+    def write(self, values: Any, out: np.ndarray) -> None:
+        """Copy `values`, an array or one number for all elements, into `out`."""
+        out[...] = values
+
+    def host(self, array: Any) -> Any:
+        """Return `array` itself, since it lies on the host."""
+        return array
+
+    def operands(self, *parameters: Any) -> Any:
+        """Return learned arrays as operands of matrix products, which they are."""
+        return parameters
+
+    def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
+        """Compute out <- beta out + alpha a b for matrices."""
+        gemm(a, b, out=out, alpha=alpha, beta=beta)
+
+    def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
+        """Add alpha times the sum of `rows`, each with its sign."""
+        self.add_product(out[None], signs[None], rows, alpha=alpha)
+
+    def units(
+        self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
+    ) -> None:
+        """Compute out <- sigmoid(alpha x W + bias) by a product and one compiled pass; see `Row.units`."""
+        self.add_product(out, x, W, alpha=alpha, beta=0.0)
+        if sampled:
+            layers.add_sigmoid_sample(out, bias, sample=sampled[1], draws=self.uniform(sampled[0]))
+        else:
+            layers.add_sigmoid(out, bias)
+        if negated:
+            np.negative(negated[0], out=negated[1])
+
+    def affine(self, bias: Any, x: Any, W: Any, *, out: Any, activation: str = "") -> None:
+        """Compute out <- f(x W + bias) by a product and one compiled pass; see `Row.affine`."""
+        self.add_product(out, x, W, beta=0.0)
+        ADDED[activation](out, bias)
+
+    def times_slope(self, error: Any, out: Any, activation: str) -> None:
+        """Compute error <- error f'(z), where out = f(z)."""
+        SLOPES[activation](error, out)
+
+    def softmax_error(self, out: Any, z: Any, y: Any, costs: Any) -> None:
+        """Compute out <- softmax(z) - onehot(y) and costs <- -log softmax(z) at y; y and costs (B, 1)."""
+        layers.softmax_error(out, z, y[:, 0], costs[:, 0])
+
+    def sigmoid_error(self, out: Any, x: Any, costs: Any) -> None:
+        """Compute out <- x - sigmoid(z) for the logits z in `out`, and their cross-entropies; see `Row`."""
+        layers.sigmoid_error(out, x, costs)
+
+    def mask(self, out: Any, x: Any, draws: Any, share: float) -> None:
+        """Draw anew, and compute out <- x where draws are at least `share`, else 0."""
+        layers.mask(out, x, self.uniform(draws), share)
+
+
+class Backend(Operations):
+    """NumPy with SciPy's BLAS; NotMeasurable if this BLAS cannot be called from here, or its threads cannot be set."""
 
     def __init__(self, *, device: str, precision: str, threads: int, seed: int) -> None:
         self._name = name = scipy_library()
@@ -53,38 +115,6 @@ class Backend(OnCpu):
         out = empty_aligned(given.shape, given.dtype if given.dtype.kind in "iu" else self.host_dtype)
         out[...] = given
         return out
-
-    def write(self, values: Any, out: np.ndarray) -> None:
-        """Copy `values`, an array or one number for all elements, into `out`."""
-        out[...] = values
-
-    def host(self, array: Any) -> Any:
-        """Return `array` itself, since it lies on the host."""
-        return array
-
-    def operands(self, *parameters: Any) -> Any:
-        """Return learned arrays as operands of matrix products, which they are."""
-        return parameters
-
-    def add_product(self, out: Any, a: Any, b: Any, alpha: float = 1.0, beta: float = 1.0) -> None:
-        """Compute out <- beta out + alpha a b for matrices."""
-        gemm(a, b, out=out, alpha=alpha, beta=beta)
-
-    def add_rows(self, out: Any, rows: Any, signs: Any, alpha: float) -> None:
-        """Add alpha times the sum of `rows`, each with its sign."""
-        gemm(signs[None], rows, out=out[None], alpha=alpha, beta=1.0)
-
-    def units(
-        self, bias: Any, x: Any, W: Any, *, out: Any, alpha: float = 1.0, sampled: Any = None, negated: Any = None
-    ) -> None:
-        """Compute out <- sigmoid(alpha x W + bias) by a product and one compiled pass; see `Row.units`."""
-        gemm(x, W, out=out, alpha=alpha)
-        if sampled:
-            add_sigmoid_sample(out, bias, sample=sampled[1], draws=self.uniform(sampled[0]))
-        else:
-            add_sigmoid(out, bias)
-        if negated:
-            np.negative(negated[0], out=negated[1])
 
     def describe(self) -> Facts:
         """Return the facts about SciPy and its BLAS for a record."""

@@ -28,6 +28,7 @@ from respeed.backends import Span, first_cause
 from respeed.backends._cpu import OnCpu
 from respeed.backends._cuda import Graphs
 from respeed.errors import NotMeasurable, UserError, is_of_the_disk
+from respeed.kernels import layers
 from respeed.machine.devices import NAMES, accelerator_driver, split_device, too_high
 from respeed.machine.process import Facts
 from respeed.machine.software import package_versions
@@ -57,6 +58,7 @@ class Torch(Base):
     """Torch in a precision: the methods that are the same on all devices."""
 
     framework = "torch"
+    library = torch
     # Whether products in low precision can add their sums to fp32.
     _adds_itself = True
     # Fills an array with draws from [0, 1), and returns it.
@@ -145,6 +147,49 @@ class Torch(Base):
         from respeed.kernels import fused
 
         fused.units(out, bias, alpha, self._philox, sampled, negated)
+
+    def affine(self, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, activation: str = "") -> None:
+        """Compute out <- f(x W + bias); see `Row.affine`."""
+        if activation == "tanh" and self.in_pieces:  # torch's own takes seven times as long
+            layers.add_tanh(torch.mm(x, W, out=out).numpy(), bias.numpy())
+            return
+        torch.addmm(bias, x, W, out=out)
+        if activation:
+            getattr(torch, f"{activation}_")(out)
+
+    def times_slope(self, error: Tensor, out: Tensor, activation: str) -> None:
+        """Compute error <- error f'(z), where out = f(z)."""
+        getattr(torch.ops.aten, f"{activation}_backward").grad_input(error, out, grad_input=error)
+
+    def softmax_error(self, out: Tensor, z: Tensor, y: Tensor, costs: Tensor) -> None:
+        """Compute out <- softmax(z) - onehot(y) and costs <- -log softmax(z) at y; y and costs (B, 1).
+
+        In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on
+        a CPU torch's own operations take several times as long as one compiled pass, which is used except there.
+        """
+        if self.in_pieces:
+            layers.softmax_error(out.numpy(), z.numpy(), y.numpy()[:, 0], costs.numpy()[:, 0])
+            return
+        wide = torch.empty_like(out, dtype=torch.float32) if self._low else out
+        torch.log_softmax(z, 1, dtype=wide.dtype, out=wide)
+        costs.copy_(wide.gather(1, y)).neg_()
+        wide.exp_().scatter_(1, y, -1.0, reduce="add")
+        if self._low:
+            out.copy_(wide)
+
+    def sigmoid_error(self, out: Tensor, x: Tensor, costs: Tensor) -> None:
+        """Compute out <- x - sigmoid(z) for the logits z in `out`, and their cross-entropies; see `Row`."""
+        if self.in_pieces:  # torch's own logarithms take several times as long
+            layers.sigmoid_error(out.numpy(), x.numpy(), costs.numpy())
+            return
+        # log(1 + exp z) - x z stays exact where a probability is almost 1.
+        losses = torch.nn.functional.softplus(out, threshold=40).addcmul_(x, out, value=-1.0)
+        torch.sum(losses, 1, out=costs)
+        torch.sub(x, out.sigmoid_(), out=out)
+
+    def mask(self, out: Tensor, x: Tensor, draws: Tensor, share: float) -> None:
+        """Draw anew, and compute out <- x where draws are at least `share`, else 0."""
+        torch.ge(self.uniform(draws), share, out=out).mul_(x)
 
     def fuse(self, seed: int) -> None:
         """Compute what lies between two products in one pass of a Triton kernel from now on, and draw there."""

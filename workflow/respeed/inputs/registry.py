@@ -25,8 +25,8 @@ MAX_BYTES = 1_000_000
 CONSTANTS = ConfigDict(alias_generator=str.upper, validate_by_name=True, validate_by_alias=True)
 # The methods that a workload must have besides a step, and the class variables that it may declare.
 METHODS = ("arrays", "check", "flops", "traffic_bytes")
-# The step by a row's operations, and the frameworks whose rows have these.
-SHARED = "step"
+# The step by a row's operations, or its parts, and the frameworks whose rows have these.
+SHARED = {"step", "steps"}
 SHARING = ("numpy", "torch")
 VARIABLES = ("frameworks", "precisions", "products", "allocates")
 
@@ -45,7 +45,7 @@ class WorkloadFacts:
     parameters, options : mapping
         Required and optional parameters of a case, each with its kind ("whole", "real", "any") or allowed texts.
     methods : tuple of str
-        The names of its methods; a step is named after its framework, or `SHARED`.
+        The names of its methods; a step is named after its framework, or is shared.
     frameworks, precisions : tuple of str
         The only frameworks and precisions that it runs in. If empty: every framework that it has a step for, and every
         precision.
@@ -71,7 +71,7 @@ class WorkloadFacts:
         """Return whether the workload has a step, or parts of a step, in a framework."""
         if self.frameworks and framework not in self.frameworks:
             return False
-        if framework in SHARING and SHARED in self.methods:
+        if framework in SHARING and not SHARED.isdisjoint(self.methods):
             return True
         step = re.compile("(steps_)?{0}|{0}_.*".format(re.escape(framework)))
         return any(map(step.fullmatch, self.methods))
@@ -248,7 +248,7 @@ def read_workload(path: Path, of_class: str) -> WorkloadFacts:
     lines = [f"{start} method {name}" for name in METHODS if name not in facts.methods]
     frameworks = sorted({backend.framework for backend in backends().values()})
     if not any(map(facts.has_step_for, frameworks)):
-        lines.append(f"{start} step: write a method {' or '.join([*frameworks, SHARED])}")
+        lines.append(f"{start} step: write a method {' or '.join([*frameworks, 'step'])}")
     if lines:
         raise UserError(*lines)
     return facts

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 import numpy as np
 from numpy.random import Generator
 
-from respeed.inputs.registry import SHARED, workloads
+from respeed.inputs.registry import workloads
 from respeed.model import Case, Names
 from respeed.paths import PACKAGE, class_name
 
@@ -81,7 +81,9 @@ class Row(Protocol):
     def array(self, values: Any) -> Any:
         """Return an array of the framework, on the device and in the row's precision."""
 
-    # The following are of torch, where matrices may be stacks, and of NumPy.
+    # The following are of torch, where matrices may be stacks, and of NumPy: `library` is the module of either.
+
+    library: Any
 
     def operands(self, *parameters: Any) -> list[Any]:
         """Return learned arrays as matrix products read them: rounded in low precision, else unchanged."""
@@ -101,6 +103,21 @@ class Row(Protocol):
         Of a pair `negated`, the second is made the first's negative.
         """
 
+    def affine(self, bias: Any, x: Any, W: Any, *, out: Any, activation: str = "") -> None:
+        """Compute out <- f(x @ W + bias), with f the activation, "tanh" or "sigmoid", if any."""
+
+    def times_slope(self, error: Any, out: Any, activation: str) -> None:
+        """Compute error <- error f'(z), where out = f(z)."""
+
+    def softmax_error(self, out: Any, z: Any, y: Any, costs: Any) -> None:
+        """Compute out <- softmax(z) - onehot(y) and costs <- -log softmax(z) at y; y and costs (B, 1)."""
+
+    def sigmoid_error(self, out: Any, x: Any, costs: Any) -> None:
+        """Compute out <- x - sigmoid(z) for the logits z in `out`, and costs (B,) <- their cross-entropies with x."""
+
+    def mask(self, out: Any, x: Any, draws: Any, share: float) -> None:
+        """Draw `draws` anew, and compute out <- x where they are at least `share`, else 0."""
+
     def sync(self) -> None:
         """Return when all operations on the device are done."""
 
@@ -111,8 +128,8 @@ class Workload:
     A step is the method of its framework's name, or ``step``. ``numpy(a, row)``, ``torch(a, row)`` and ``step(a, row)``
     write into existing arrays of `a`; ``jax(a, uniform)`` is a pure function, and returns the changed arrays by name. A
     step that is timed in parts has a method for each part, such as ``torch_bases`` for the part "bases"; or, where the
-    parts depend on the case, a method ``steps_torch(a, row)``, which returns the parts by name. ``prepare_torch(a,
-    row)`` makes what is needed only once, such as a module, and may put it into `a`.
+    parts depend on the case, a method ``steps_torch(a, row)``, or ``steps``, which returns the parts by name.
+    ``prepare_torch(a, row)`` makes what is needed only once, such as a module, and may put it into `a`.
     """
 
     # Arrays that are learned, in fp32 however low the precision is; and other arrays that a step reads as the last step
@@ -211,12 +228,6 @@ def _import(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def find_step(of: Workload, name: str) -> Callable[..., Any]:
-    """Return the method of that name, such as a framework's, or else the step that frameworks share."""
-    step: Callable[..., Any] = getattr(of, name, None) or getattr(of, SHARED)
-    return step
 
 
 def make_workload(case: Case) -> Workload:

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
-from respeed.kernels import layers as passes
-from respeed.kernels.blas import gemm
 from respeed.model import Names
 from respeed.workloads import Arrays, Named, Pair, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
@@ -29,16 +27,11 @@ from respeed.workloads.arrays import (
 )
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 # Mini-batches that are cycled through.
 BATCHES = 4
 
-# Compiled passes: out <- f(out + bias), and error <- error f'(z).
-_PASSES = {
-    "tanh": (passes.add_tanh, passes.times_tanh_slope),
-    "sigmoid": (passes.add_sigmoid, passes.times_sigmoid_slope),
-}
 # f(z) in float64; and f'(z) as a function of a = f(z), for NumPy's arrays or JAX's.
 _FUNCTIONS: dict[str, Any] = {"tanh": np.tanh, "sigmoid": sigmoid}
 _SLOPES: dict[str, Any] = {"tanh": lambda a: 1 - a**2, "sigmoid": lambda a: a * (1 - a)}
@@ -121,77 +114,39 @@ class SoftmaxRegression(Workload):
         return [[getattr(a, f"{name}{i}") for i in numbers] for name in ("W", "b", "out", "error")]
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Look up the arrays of all layers once."""
+        """Look up the arrays of all layers once, and make a sign for each example in the sums of biases' gradients."""
         a.net = self.lists(a)
+        a.ones = row.array(np.ones(self.batch))
 
     prepare_numpy = prepare_torch
 
-    def forward_torch(self, a: Arrays, count: int, row: Row) -> list[Any]:
+    def forward(self, a: Arrays, count: int, row: Row) -> list[Any]:
         """Compute the outputs of the first `count` layers; return their weights as matrix products read them."""
-        import torch
-
         W, b, out, _ = a.net
         x = a.x
         read = []
         for i in range(count):
-            z = out[i]
             weights, bias = row.operands(W[i], b[i])
-            if i < self.layers and self.activation == "tanh" and row.in_pieces:  # torch's own takes seven times as long
-                torch.mm(x, weights, out=z)
-                passes.add_tanh(z.numpy(), bias.numpy())
-            else:
-                torch.addmm(bias, x, weights, out=z)
-                if i < self.layers:
-                    getattr(torch, f"{self.activation}_")(z)
+            row.affine(bias, x, weights, out=out[i], activation=self.activation if i < self.layers else "")
             read.append(weights)
-            x = z
+            x = out[i]
         return read
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
-        import torch
-
         W, b, out, error = a.net
         rate, kept = self.rates
-        dtype = b[0].dtype
-        times_slope = getattr(torch.ops.aten, f"{self.activation}_backward").grad_input
-        read = self.forward_torch(a, len(W), row)
-        _softmax_error_torch(out[-1], a.y, error[-1], a.costs, row)
+        read = self.forward(a, len(W), row)
+        row.softmax_error(error[-1], out[-1], a.y, a.costs)
         inputs = [a.x, *out]
         for i in range(self.layers, -1, -1):
             x = inputs[i]
             e = error[i]
             if i:
-                down = torch.mm(e, read[i].T, out=error[i - 1])
-                times_slope(down, x, grad_input=down)
+                row.add_product(error[i - 1], e, read[i].T, beta=0.0)
+                row.times_slope(error[i - 1], x, self.activation)
             row.add_product(W[i], x.T, e, alpha=rate, beta=kept)
-            b[i].add_(e.sum(0, dtype=dtype), alpha=rate)
-
-    def forward_numpy(self, a: Arrays, count: int, row: Row) -> None:
-        """Compute the outputs of the first `count` layers."""
-        W, b, out, _ = a.net
-        activate, _ = _PASSES[self.activation]
-        x = a.x
-        for i in range(count):
-            x = gemm(x, W[i], out=out[i])
-            add = activate if i < self.layers else passes.add_bias
-            add(x, b[i])
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        W, b, out, error = a.net
-        rate, kept = self.rates
-        _, times_slope = _PASSES[self.activation]
-        self.forward_numpy(a, len(W), row)
-        passes.softmax_error(error[-1], out[-1], a.y[:, 0], a.costs[:, 0])
-        inputs = [a.x, *out]
-        for i in range(self.layers, -1, -1):
-            x = inputs[i]
-            e = error[i]
-            if i:
-                times_slope(gemm(e, W[i].T, out=error[i - 1]), x)
-            gemm(x.T, e, out=W[i], alpha=rate, beta=kept)
-            b[i] += rate * e.sum(0)
+            row.add_rows(b[i], e, a.ones, alpha=rate)
 
     def jax(self, a: Arrays, uniform: Uniform) -> Named:
         """Learn from one mini-batch."""
@@ -357,38 +312,26 @@ class SoftmaxCost(Workload):
             "db": Zeros(C),
         }
 
-    def torch(self, a: Arrays, row: Row) -> None:
-        """Compute cost and gradient once."""
-        import torch
+    def prepare_torch(self, a: Arrays, row: Row) -> None:
+        """Make a sign for each example, to sum up by a matrix product: NumPy's own sum goes row by row."""
+        a.ones = row.array(np.ones(self.batch))
 
+    prepare_numpy = prepare_torch
+
+    def step(self, a: Arrays, row: Row) -> None:
+        """Compute cost and gradient once."""
         share = 1.0 / self.batch
         for begin in range(0, self.batch, self.mini_batch):
             rows = slice(begin, begin + self.mini_batch)
             x = a.x[rows]
             e = a.e[rows]
-            z = torch.addmm(a.b, x, a.W, out=a.z[rows])
-            _softmax_error_torch(z, a.y[rows], e, a.costs[rows], row)
+            z = a.z[rows]
+            row.affine(a.b, x, a.W, out=z)
+            row.softmax_error(e, z, a.y[rows], a.costs[rows])
             row.add_product(a.dW, x.T, e, alpha=share, beta=1.0 if begin else 0.0)
-        torch.mean(a.e, 0, dtype=a.db.dtype, out=a.db)
-        torch.mean(a.costs, 0, dtype=a.cost.dtype, out=a.cost)
-
-    def prepare_numpy(self, a: Arrays, row: Row) -> None:
-        """Make a row of ones, to sum columns up by a matrix product: NumPy's own sum goes row by row."""
-        a.ones = np.ones((1, self.batch), a.x.dtype)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Compute cost and gradient once."""
-        share = 1.0 / self.batch
-        for begin in range(0, self.batch, self.mini_batch):
-            rows = slice(begin, begin + self.mini_batch)
-            x = a.x[rows]
-            e = a.e[rows]
-            z = gemm(x, a.W, out=a.z[rows])
-            passes.add_bias(z, a.b)
-            passes.softmax_error(e, z, a.y[rows, 0], a.costs[rows, 0])
-            gemm(x.T, e, out=a.dW, alpha=share, beta=1.0 if begin else 0.0)
-        gemm(a.ones, a.e, out=a.db[None], alpha=share)
-        gemm(a.ones, a.costs, out=a.cost[None], alpha=share)
+        for total, terms in ((a.db, a.e), (a.cost, a.costs)):
+            total[...] = 0.0
+            row.add_rows(total, terms, a.ones, alpha=share)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare arrays of some examples, and the step's sums with float64 sums of its own errors and costs."""
@@ -422,22 +365,3 @@ class SoftmaxCost(Workload):
         C = self.outputs
         N = self.batch
         return 4.0 * (N * (2 * D + 5 * C + 2) + 3 * N / self.mini_batch * D * C)
-
-
-def _softmax_error_torch(z: "Tensor", y: "Tensor", out: "Tensor", costs: "Tensor", row: Row) -> None:
-    """Compute out <- softmax(z) - onehot(y), and costs <- -log softmax(z) at y; z, out (B, n), y, costs (B, 1).
-
-    In low precision a probability near 1 would lose its distance to 1: all is computed in fp32. Rows are short: on a
-    CPU torch's own operations take several times as long as one compiled pass, which is used except in low precision.
-    """
-    import torch
-
-    if row.in_pieces:
-        passes.softmax_error(out.numpy(), z.numpy(), y.numpy()[:, 0], costs.numpy()[:, 0])
-        return
-    wide = out if out.dtype.itemsize >= 4 else torch.empty_like(out, dtype=torch.float32)
-    torch.log_softmax(z, 1, dtype=wide.dtype, out=wide)
-    costs.copy_(wide.gather(1, y)).neg_()
-    wide.exp_().scatter_(1, y, -1.0, reduce="add")
-    if wide is not out:
-        out.copy_(wide)

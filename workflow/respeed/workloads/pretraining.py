@@ -11,7 +11,6 @@ fine-tuning.
 Source: Y. Bengio et al., "Greedy layer-wise training of deep networks", 2007.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from respeed.model import Names
-from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, find_step, workload
+from respeed.workloads import Arrays, Named, Pairs, Row, Step, Weights, Workload, workload
 from respeed.workloads.arrays import double
 from respeed.workloads.mlp import Mlp
 from respeed.workloads.rbm import Autoencoder, Rbm, RbmUp
@@ -88,29 +87,24 @@ class _Pretraining(Workload):
         return {**pretraining, "fine-tuning": float(self.fine_tuning_epochs)}
 
     def prepare_torch(self, a: Arrays, row: Row) -> None:
-        """Look up the arrays of all layers once."""
-        a.net = self.net.lists(a)
+        """Prepare the net: its arrays have its own names."""
+        self.net.prepare_torch(a, row)
 
     prepare_numpy = prepare_torch
 
-    def steps_numpy(self, a: Arrays, row: Row) -> dict[str, Step]:
-        """Return the parts of a step in NumPy by name."""
-        return self.steps_torch(a, row, "numpy")
-
-    def steps_torch(self, a: Arrays, row: Row, framework: str = "torch") -> dict[str, Step]:
+    def steps(self, a: Arrays, row: Row) -> dict[str, Step]:
         """Return the parts of a step by name: the pretraining of each layer, then the fine-tuning."""
-        forward = getattr(self.net, f"forward_{framework}")
 
-        def pretrain(i: int, learn: Callable[[Arrays, Row], None], arrays: Arrays) -> None:
-            forward(a, i - 1, row)
-            learn(arrays, row)
+        def pretrain(i: int, learner: Rbm | Autoencoder, arrays: Arrays) -> None:
+            self.net.forward(a, i - 1, row)
+            learner.step(arrays, row)
 
         steps: dict[str, Step] = {}
         for i, learner in enumerate(self.learners, 1):
             arrays = self.arrays_of(i, learner, a)
             learner.prepare_torch(arrays, row)
-            steps[f"layer {i}"] = partial(pretrain, i, find_step(learner, framework), arrays)
-        steps["fine-tuning"] = partial(find_step(self.net, framework), a, row)
+            steps[f"layer {i}"] = partial(pretrain, i, learner, arrays)
+        steps["fine-tuning"] = partial(self.net.step, a, row)
         return steps
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit as sigmoid
 
-from respeed.kernels.blas import gemm
-from respeed.kernels.layers import add_bias, add_sigmoid, mask, sigmoid_error, times_sigmoid_slope
 from respeed.workloads import Arrays, Named, Pairs, Row, Uniform, Workload, workload
 from respeed.workloads.arrays import (
     Drawn,
@@ -443,51 +441,27 @@ class Autoencoder(_Layer):
             arrays["costs"] = Zeros(self.batch)
         return arrays
 
-    def torch(self, a: Arrays, row: Row) -> None:
+    def step(self, a: Arrays, row: Row) -> None:
         """Learn from one mini-batch."""
-        import torch
-
         x = a.x
         r = self.learning_rate / self.batch
         corrupted, d = halves(a.v)
         e, y = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        torch.ge(row.uniform(a.u), self.corruption, out=corrupted).mul_(x)
+        row.mask(corrupted, x, a.u, self.corruption)
         row.units(c, corrupted, W, out=y)
-        torch.addmm(b, y, W.T, out=d)
-        if self.cost and row.in_pieces:  # torch's own logarithms take several times as long
-            sigmoid_error(d.numpy(), x.numpy(), a.costs.numpy())
+        if self.cost:
+            row.affine(b, y, W.T, out=d)
+            row.sigmoid_error(d, x, a.costs)
         else:
-            if self.cost:  # log(1 + exp z) - x z, which stays exact where a probability is almost 1
-                losses = torch.nn.functional.softplus(d, threshold=40).addcmul_(x, d, value=-1.0)
-                torch.sum(losses, 1, out=a.costs)
-            torch.sub(x, d.sigmoid_(), out=d)
-        torch.mm(d, W, out=e)
-        torch.ops.aten.sigmoid_backward.grad_input(e, y, grad_input=e)  # e <- e y (1 - y)
+            row.units(b, y, W.T, out=d)
+            row.library.subtract(x, d, out=d)
+        row.add_product(e, d, W, beta=0.0)
+        row.times_slope(e, y, "sigmoid")
         row.add_product(a.W, a.v.T, a.h, alpha=r)
         ones, _ = halves(a.equal)
         row.add_rows(a.c, e, ones, alpha=r)
         row.add_rows(a.b, d, ones, alpha=r)
-
-    def numpy(self, a: Arrays, row: Row) -> None:
-        """Learn from one mini-batch, with one compiled pass between two matrix products."""
-        x = a.x
-        r = self.learning_rate / self.batch
-        corrupted, d = halves(a.v)
-        e, y = halves(a.h)
-        mask(corrupted, x, row.uniform(a.u), self.corruption)
-        add_sigmoid(gemm(corrupted, a.W, out=y), a.c)
-        gemm(y, a.W.T, out=d)
-        if self.cost:
-            add_bias(d, a.b)
-            sigmoid_error(d, x, a.costs)
-        else:
-            add_sigmoid(d, a.b, scale=-1.0)
-            d += x
-        times_sigmoid_slope(gemm(d, a.W, out=e), y)
-        gemm(a.v.T, a.h, out=a.W, alpha=r, beta=1.0)
-        a.c += r * e.sum(0)
-        a.b += r * d.sum(0)
 
     def check(self, given: Arrays, seen: Arrays) -> Pairs:
         """Compare arrays of some examples, given the step's draws, and changes of parameters by all examples.
