@@ -178,6 +178,8 @@ def test_a_checkout_tells_commit_and_changes(tmp_path: Path, monkeypatch: pytest
     assert source_commit(tmp_path) == commit
     file.write_text("another")
     assert source_commit(tmp_path) == f"{commit}+changes"
+    assert source_commit(tmp_path, ["config.yaml"]) == f"{commit}+changes"
+    assert source_commit(tmp_path, ["papers"]) == commit
     inside = tmp_path / "inside"
     inside.mkdir()
     assert source_commit(inside) == "unknown"

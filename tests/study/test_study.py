@@ -1,5 +1,6 @@
 """A study of one's own: what respeed brings is there, what lies in the folder comes first, and all of it is named."""
 
+import json
 import os
 import re
 import shutil
@@ -133,8 +134,15 @@ def test_a_study_measures_its_own_row_paper_and_program(study: Study, tmp_path: 
     text = text.replace("workload: matmul", "workload: spectra").replace("{k: 256}", "{length: 256}")
     (place / "paper.yaml").write_text(re.sub("m: ([0-9]+), n: [0-9]+", r"batch: \1", text), "utf-8")
     study.edit("hardware/my-row.yaml", "backend: numpy", "backend: torch")
+    study.run("git", "init", "-q")
+    study.run("git", "add", ".")
+    study.run("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "first")
+    commit = study.run("git", "rev-parse", "--short=12", "HEAD").stdout.strip()
     settings = ("preset=smoke", "papers=[../elsewhere/mine]", "profiles=[my-row,torch-1]")
     study.snakemake("--cores", "all", "--config", *settings)
+    for record in (study.folder / "results/smoke/records").glob("*/*/*.jsonl"):
+        assert json.loads(record.read_text("utf-8").splitlines()[0])["study"] == commit
+    assert f",study,{commit}" in (study.folder / "results/smoke/tables/facts.csv").read_text("utf-8")
     pages = PdfReader(study.folder / "report/smoke.pdf").pages
     assert "./run" not in " ".join(page.extract_text() for page in pages)
     assert "./run" not in (study.folder / "results/smoke/tables.html").read_text("utf-8").replace("${run}", "")

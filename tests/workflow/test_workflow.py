@@ -105,7 +105,7 @@ def test_a_failure_is_measured_again_when_mended(
     project: Project,
 ) -> None:
     """What came out wrong ends with exit code 1 and is measured again when mended or as often as is asked."""
-    right = ("workflow/respeed/workloads/rbm.py", "add_sigmoid_sample(gemm(a.x, a.W, out=h0), a.c, sample=h1")
+    right = ("workflow/respeed/workloads/rbm.py", "row.units(c, a.x, W, out=h0, sampled")
     project.edit(*right, wrong := right[1].replace("a.x", "0.5 * a.x"))
     asked = (*ONE_ROW, "--", "measure_box")
     done = project.snakemake(*asked, check=False)

@@ -194,6 +194,7 @@ class Start(Facts):
     started: Moment
     machine: Machine
     commit: Commit
+    study: Commit | None = None  # of the study that it was measured in
     start_seconds: Seconds = 0.0
     backend: Backend | None = None
     accelerator: Accelerator | None = None

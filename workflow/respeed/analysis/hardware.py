@@ -133,6 +133,8 @@ def _facts_of_process(record: Record, label: str) -> Iterator[Triple]:
         yield "software", "libraries", " ".join(filter(None, words))
     yield "measured", "days", start.started[:10]
     yield "measured", "source", say_source(start.commit)
+    if start.study and start.study != UNKNOWN:
+        yield "measured", "study", say_source(start.study)
     yield "measured", "seed", str(start.seed)
     backend = start.backend
     if backend:

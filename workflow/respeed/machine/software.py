@@ -20,8 +20,9 @@ from respeed.machine.process import Facts, output_of
 LIBRARIES = {"openblas": "OpenBLAS", "accelerate": "Accelerate", "mkl": "MKL", "blis": "BLIS"}
 
 
-# What decides how fast a step is, of a clone's files.
+# What decides what a number is: of a clone's files, and of those that people write in a study.
 CODE = ("workflow/respeed", "requirements.lock")
+WRITTEN = ("papers", "hardware", "workloads")
 
 
 def files_of(command: Sequence[str], folder: Path) -> dict[str, Path | None]:
@@ -133,8 +134,8 @@ def _controllers() -> list[LibController]:
     return of_scipy + [library for library in libraries if not library.filepath.startswith(packages)]
 
 
-def source_commit(root: Path) -> str:
-    """Return the checkout's commit, with "+changes" if the code or the lock differs from it; "unknown" elsewhere."""
+def source_commit(root: Path, paths: Sequence[str] = CODE) -> str:
+    """Return the checkout's commit, with "+changes" if files at `paths` differ from it; "unknown" elsewhere."""
     # Without git's locks: if this process was killed now, a lock left behind would keep the user from committing.
     # A repository that is named is read whoever owns it, and no other is: none that a folder above belongs to, and none
     # that a variable of git's names.
@@ -142,5 +143,5 @@ def source_commit(root: Path) -> str:
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD")
     if not commit:
         return "unknown"
-    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", *CODE)
+    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", *paths)
     return f"{commit}+changes" if changes else commit

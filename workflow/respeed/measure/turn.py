@@ -34,10 +34,10 @@ from respeed.machine.process import (
     ignore_interrupts,
     private_stdout,
 )
-from respeed.machine.software import package_versions, source_commit
+from respeed.machine.software import WRITTEN, package_versions, source_commit
 from respeed.measure.order import Job, Order, untimed
 from respeed.measure.timing import seconds_now, utc_now
-from respeed.paths import ELSEWHERE, ROOT
+from respeed.paths import ELSEWHERE, ROOT, STUDY
 from respeed.records import OddLine, Record, Replay, Result, Start, append_line, new_record
 from respeed.text import shorten
 
@@ -79,6 +79,7 @@ def measure_turn(order: Order, machine: str, smoke: bool, lock: Held, progress: 
         "timing": asdict(order.timing),
         "machine": describe_machine(),
         "commit": source_commit(ROOT),
+        "study": None if STUDY == ROOT else source_commit(STUDY, WRITTEN),
         "versions": package_versions(),
     }
     records = []
