@@ -3,11 +3,13 @@ place, and honest about its arithmetic."""
 
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
-from respeed.backends.torch import TorchOnCpu
+from respeed.backends.torch import Torch, TorchOnCpu
 from respeed.inputs.registry import runs, workloads
 from respeed.measure.case import TOLERANCE
 from respeed.model import Case
@@ -35,6 +37,23 @@ def test_accelerator_operations_are_right_without_one(place: Place, case: Case) 
     made = TorchOnCpu(place.precision, 1, 1)
     made.in_pieces = False
     assert is_right(build(made, case))
+
+
+@at(ODD, places("fp32", on="cpu", of=["torch"]))
+def test_arrays_beside_units_have_their_shape(place: Place, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiled pass takes them together; each of a stack, or one stack for all."""
+    compute, odd = Torch.units, list[Any]()
+
+    def units(self: Torch, bias: Tensor, x: Tensor, W: Tensor, *, out: Tensor, **beside: Any) -> None:
+        shapes = [array.shape for pair in ("sampled", "negated") for array in beside.get(pair) or ()]
+        odd.extend(shape for shape in shapes if shape != out.shape)
+        compute(self, bias, x, W, out=out, **beside)
+
+    monkeypatch.setattr(Torch, "units", units)
+    made = TorchOnCpu(place.precision, 1, 1)
+    made.in_pieces = False
+    steps(build(made, case), 1)
+    assert not odd
 
 
 ABOVE = {"fp32": "fp64", "fp16": "fp32", "bf16": "fp16"}

@@ -100,7 +100,7 @@ class Row(Protocol):
         """Compute out <- sigmoid(alpha x @ W + bias).
 
         Of a pair `sampled`, the first array is drawn anew, and the second is 1 where its draw is below `out`, else 0.
-        Of a pair `negated`, the second is made the first's negative.
+        Of a pair `negated`, the second is made the first's negative. All are of the shape of `out`.
         """
 
     def affine(self, bias: Any, x: Any, W: Any, *, out: Any, activation: str = "") -> None:

@@ -273,7 +273,8 @@ class RbmPcd(Rbm):
         v0, v = halves(a.v)
         h0, h = halves(a.h)
         W, b, c = row.operands(a.W, a.b, a.c)
-        row.units(c, a.x, W, out=h0, negated=(a.x, v0))
+        row.library.negative(a.x, out=v0)
+        row.units(c, a.x, W, out=h0)
         s = a.s
         for taken in range(1, self.gibbs + 1):
             row.units(b, s, W.T, out=a.mean, sampled=(a.u_visible, v))
