@@ -102,9 +102,10 @@ def test_each_cause_is_named(facts: dict[str, object], causes: list[str]) -> Non
 
 
 def test_a_wait_that_is_taken_out_may_be_longer() -> None:
-    for share, causes in ((0.049, []), (0.051, ["waited for a core"])):
-        block = replace(CLEAN, run_delay_seconds=2 * share * CLEAN.seconds)
-        assert contamination(block, 2, REAL, may_wait=True) == causes
+    for threads, most in ((1, 0.05), (2, 0.1), (8, 0.1)):
+        for share, causes in ((0.98 * most, []), (1.02 * most, ["waited for a core"])):
+            block = replace(CLEAN, run_delay_seconds=share * CLEAN.seconds)
+            assert contamination(block, threads, REAL, may_wait=True) == causes
 
 
 def test_a_laptop_always_hot_keeps_its_blocks() -> None:

@@ -29,9 +29,12 @@ class TimingProtocol:
     On a CPU, a block is cut into samples of about `sample_seconds` or more, so that a record stays small.
 
     A block does not count if its threads waited for a core, were stopped by a CPU quota or ran on lowered clocks for
-    more than `max_lost_share` of the time that they could have run (`max_waited_share` where the wait is taken out of
-    the block's time), or if page faults took more than `max_fault_share` of its time. On a device, it does not count
-    either if the reference probe before or after it took more than `max_probe_ratio` times as long as a quiet one.
+    more than `max_lost_share` of the time that they could have run, or if page faults took more than
+    `max_fault_share` of its time. On a device, it does not count either if the reference probe before or after it took
+    more than `max_probe_ratio` times as long as a quiet one.
+
+    Where the wait for a core is taken out of a block's time, it may be `max_waited_share` of the block's seconds for
+    one thread, and twice that for more threads together.
     """
 
     warmup_seconds: float = 0.1
@@ -50,6 +53,9 @@ class TimingProtocol:
     max_fault_share: float = 0.01
     max_probe_ratio: float = 1.25
 
+
+# Threads whose waits add up in a block's time, as measured on two; waits of more threads often fall together.
+KNOWN_WAITERS = 2
 
 REAL = TimingProtocol()
 # Shows within seconds that everything works; its numbers are no measurements.
@@ -220,7 +226,9 @@ def contamination(
         Whether the wait for a core is taken out of the block's time.
     """
     could_run = block.seconds * threads
-    most_waited = could_run * (protocol.max_waited_share if may_wait else protocol.max_lost_share)
+    most_waited = could_run * protocol.max_lost_share
+    if may_wait:
+        most_waited = block.seconds * min(threads, KNOWN_WAITERS) * protocol.max_waited_share
     causes = []
     # As long as the device has work queued, a host that waits does not slow it.
     if not block.ahead and (block.run_delay_seconds or 0.0) > most_waited:

@@ -4,7 +4,7 @@
 """
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -25,9 +25,6 @@ from respeed.workloads.arrays import (
     times,
     times_transposed,
 )
-
-if TYPE_CHECKING:
-    pass
 
 # Mini-batches that are cycled through.
 BATCHES = 4
